@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# The few commands of daily work. What they do stands in scripts/; everything is relative to this folder.
+.DEFAULT_GOAL := help
+.PHONY: help run build test check bench sim fuzz fmt lint clean
+MAKEFLAGS += --no-print-directory
+
+LISTEN ?= 127.0.0.1:8080
+SEED ?= 1
+STEPS ?= 100000
+FUZZ_SECONDS ?= 60
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+run: build ## installs what is missing, builds, and opens the demo (LISTEN=127.0.0.1:8080)
+	@exec build/holdfast demo --listen $(LISTEN)
+
+build: ## installs what is missing and builds build/holdfast
+	@scripts/packages build
+	@scripts/build release
+
+test: ## everything: lint, unit, store, simulator, API, faults, threads; under five minutes
+	@scripts/packages build test
+	@scripts/test
+
+check: ## the fast part of test: lint and unit
+	@scripts/packages build test
+	@scripts/test lint unit
+
+bench: build ## holds per second over HTTP, next to redis-benchmark
+	@scripts/packages dev
+	@scripts/bench
+
+sim: ## one run of the simulator: make sim SEED=7 STEPS=1000000
+	@scripts/packages build
+	@scripts/build release test/sim/sim
+	@build/test/sim/sim --seed $(SEED) --steps $(STEPS)
+
+fuzz: ## every fuzzer for FUZZ_SECONDS each
+	@scripts/packages build dev
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+fmt: ## formats the C sources (clang-format 14)
+	@scripts/packages dev
+	@find src test -name '*.[ch]' -exec clang-format -i {} +
+
+lint: ## checks on the sources that no compiler makes
+	@scripts/packages build
+	@scripts/lint
+
+clean: ## removes everything that was built
+	@rm -rf build

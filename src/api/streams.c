@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Server-sent events: an event's seats with the caller's own news, or those
+ * news alone.
+ *
+ * Invariants: (1) a stream looks its event's seat map up each time it writes
+ * occupancy, so that it survives a new layout. (2) News goes to the user whose
+ * token opened the stream and to nobody else.
+ *
+ * Opened on a loop's thread; read there too; occupancy may be written on the
+ * feed's. Frames, rings and resuming are publish/feed.c's. */
+#include "api/api_int.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+struct stream_event { /* owned by the reader: freed when it closes */
+    struct directory *directory;
+    struct uuid org_id;
+    struct uuid event_id;
+};
+
+static void write_stream_occupancy(void *context, struct jsonw *json)
+{
+    struct stream_event *stream = context;
+    struct arena arena;
+    struct event_view event = {0};
+    arena_init(&arena);
+    if (directory_event(stream->directory, &stream->org_id, &stream->event_id, &arena, &event) &&
+        event.map != NULL) {
+        seatmap_write_occupancy(event.map, clock_now_ms(), false, json);
+    } else {
+        jsonw_object_open(json);
+        jsonw_object_close(json);
+    }
+    seatmap_release(event.map);
+    arena_deinit(&arena);
+}
+
+static void stream_event_release(void *context)
+{
+    free(context);
+}
+
+/* A browser's EventSource cannot set the header on its first connection: the query may. */
+static const char *last_event_id(struct http_request *request)
+{
+    const char *id = http_header(request, "Last-Event-ID");
+    return id != NULL ? id : http_query(request, "last_event_id");
+}
+
+static void open_stream(struct api_call *call, const struct feed_subscription *subscription)
+{
+    struct feed_reader *reader;
+    enum err err = feed_subscribe(call->api->config.feed, subscription, &reader);
+    if (err != ERR_OK) {
+        if (subscription->release != NULL)
+            subscription->release(subscription->event_context);
+        api_fail(call, err);
+        return;
+    }
+    struct http_stream stream = {
+        .read = feed_read, .ready = feed_ready, .close = feed_close, .context = reader};
+    http_reply_stream(call->http, &stream);
+}
+
+void api_event_stream(struct http_request *request)
+{
+    struct api_call *call = api_call(request);
+    struct event_view event;
+    if (!api_path_event(call, &event))
+        return;
+    seatmap_release(event.map);
+    struct stream_event *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        api_fail(call, ERR_OVERLOADED);
+        return;
+    }
+    *stream = (struct stream_event){call->api->config.directory, call->actor.org_id, event.row.id};
+    open_stream(call, &(struct feed_subscription){
+                          .org_id = call->actor.org_id,
+                          .event_id = event.row.id,
+                          .user_id = call->actor.user_id,
+                          .last_event_id = last_event_id(request),
+                          .write_occupancy = write_stream_occupancy,
+                          .release = stream_event_release,
+                          .event_context = stream,
+                      });
+}
+
+void api_user_stream(struct http_request *request)
+{
+    struct api_call *call = api_call(request);
+    open_stream(call, &(struct feed_subscription){
+                          .org_id = call->actor.org_id,
+                          .user_id = call->actor.user_id,
+                          .last_event_id = last_event_id(request),
+                      });
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every bound of the system, in one place. */
+#ifndef HOLDFAST_BASE_LIMITS_H
+#define HOLDFAST_BASE_LIMITS_H
+
+enum {
+    /* Edge */
+    BODY_SIZE_MAX = 64 * 1024,
+    LAYOUT_BODY_SIZE_MAX = 32 * 1024 * 1024,
+    HEADER_SIZE_MAX = 16 * 1024,
+    CONNECTION_COUNT_MAX = 20000,
+    CONNECTION_IDLE_SECONDS = 60, /* no request begun */
+    REQUEST_RECEIVE_SECONDS = 30, /* a request begun, its body not complete */
+    TEXT_SIZE_MAX = 255,          /* names, labels, cart tokens, in characters */
+    NOTES_SIZE_MAX = 2000,
+    IDEMPOTENCY_KEY_SIZE_MAX = 255,
+    IDEMPOTENCY_HOURS = 24,
+    TOKEN_SIZE_MAX = 4096,
+    TOKEN_CACHE_COUNT = 65536,
+
+    /* Catalogue */
+    EVENT_SEAT_COUNT_MAX = 100000,
+    EVENT_BLOCK_COUNT_MAX = 2000,
+    BLOCK_ROW_COUNT_MAX = 2000,
+    ROW_SEAT_COUNT_MAX = 2000,
+    HOLD_SEAT_COUNT_MAX = 50,  /* seats in one request */
+    ADMIN_ID_COUNT_MAX = 1000, /* ids in one admin request that fits the body limit */
+
+    /* Lane */
+    INBOX_COUNT_MAX = 32768,
+    WAITING_COUNT_MAX = 32768, /* deferred until an uncommitted seat is settled */
+    COMMAND_WAIT_MS_MAX = 2000,
+    TURN_COMMAND_COUNT_MAX = 512,
+    BATCH_COUNT_IN_FLIGHT_MAX = 4,
+    EXPIRY_COUNT_PER_TURN_MAX = 512,
+    RETRY_COUNT_MAX = 3,      /* 10, 20, 40 ms */
+    EXPIRY_TRY_COUNT_MAX = 3, /* 10, 20, 40 s; then alarmed, and the reaper goes on */
+    AUDIT_QUEUE_COUNT_MAX = 8192,
+    TRANSACTION_MS_MAX = 2000,
+    REAPER_INTERVAL_MS = 30000,
+    SNAPSHOT_INTERVAL_MS = 60000,
+    HOLD_EXPIRING_NOTICE_MS = 30000,
+    PAYMENT_WAIT_MS_MAX = 10000, /* how long `complete` waits before it says 202 */
+
+    /* Lists */
+    PAGE_COUNT_DEFAULT = 100,
+    PAGE_COUNT_MAX = 1000,
+
+    /* Streams */
+    FRAME_COALESCE_MS = 50,
+    FRAME_RING_COUNT = 1024,
+    FRAME_RING_SIZE_MAX = 4 * 1024 * 1024,
+    STREAM_HEARTBEAT_MS = 15000,
+    STREAM_READERS_PER_TURN = 256,
+};
+
+_Static_assert(TURN_COMMAND_COUNT_MAX <= INBOX_COUNT_MAX, "a turn takes from the inbox");
+_Static_assert(BODY_SIZE_MAX < LAYOUT_BODY_SIZE_MAX, "a layout is the large body");
+_Static_assert(PAGE_COUNT_DEFAULT <= PAGE_COUNT_MAX, "the default page is allowed");
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counters, gauges and histograms, in one list: what is not in the list cannot
+ * be counted, and docs/metrics.md is checked against it. Values are atomics
+ * that any thread may touch. Rendered in Prometheus' text format. */
+#ifndef HOLDFAST_BASE_METRICS_H
+#define HOLDFAST_BASE_METRICS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* X(identifier, "holdfast_name", "labels without braces" or "", "help").
+ * Rows that share a name stand together. */
+/* clang-format off */
+#define COUNTER_MAP(X)                                                                                             \
+    X(HOLD_ATTEMPTS,        "holdfast_hold_attempts_total", "method=\"embedded\"", "Seats asked to be held")        \
+    X(HOLD_SUCCESSES,       "holdfast_hold_success_total", "method=\"embedded\"", "Holds granted")                  \
+    X(HOLD_CONFLICTS,       "holdfast_hold_conflict_total", "", "Seats refused because somebody has them")          \
+    X(HOLD_ERRORS,          "holdfast_hold_error_total", "", "Reserves that failed on our side")                    \
+    X(HOLD_EXPIRED,         "holdfast_hold_expired_total", "", "Holds that ran out")                                \
+    X(HOLD_EXTENDED,        "holdfast_hold_extended_total", "", "Holds extended")                                   \
+    X(HOLD_EXPIRED_BEFORE_CHECKOUT, "holdfast_hold_expired_before_checkout_total", "", "Checkouts and extensions that came too late") \
+    X(HOLD_EXTENSION_FAILED,"holdfast_hold_extension_failed_total", "", "Extensions that failed on our side")       \
+    X(HOLD_CONVERTED,       "holdfast_hold_converted_total", "", "Holds that became tickets")                       \
+    X(RELEASES_A,           "holdfast_releases_total", "scenario=\"A\",reason=\"ttl_expired\"", "Seats released by scenario") \
+    X(RELEASES_B,           "holdfast_releases_total", "scenario=\"B\",reason=\"user_cancelled\"", "")              \
+    X(RELEASES_C,           "holdfast_releases_total", "scenario=\"C\",reason=\"payment_failed\"", "")              \
+    X(RELEASES_D,           "holdfast_releases_total", "scenario=\"D\",reason=\"admin_override\"", "")              \
+    X(RELEASE_FAILURES_A,   "holdfast_release_failures_total", "scenario=\"A\"", "Releases that failed and will be tried again") \
+    X(RELEASE_FAILURES_B,   "holdfast_release_failures_total", "scenario=\"B\"", "")                                \
+    X(RELEASE_FAILURES_C,   "holdfast_release_failures_total", "scenario=\"C\"", "")                                \
+    X(RELEASE_FAILURES_D,   "holdfast_release_failures_total", "scenario=\"D\"", "")                                \
+    X(RELEASE_DOUBLE,       "holdfast_release_double_total", "", "Releases of holds that had ended already")        \
+    X(RELEASE_EXHAUSTED,    "holdfast_release_retries_exhausted_total", "", "Expiries that failed three times and are left to the reaper") \
+    X(REAPER_RUNS,          "holdfast_reaper_runs_total", "", "Reaper sweeps")                                      \
+    X(REAPER_FOUND,         "holdfast_reaper_found_total", "", "Overdue holds found by the reaper")                 \
+    X(REAPER_RELEASED,      "holdfast_reaper_released_total", "", "Holds released after the reaper found them")     \
+    X(REAPER_FAILED,        "holdfast_reaper_failed_total", "", "Sweeps or releases by the reaper that failed")     \
+    X(CHECKOUTS_STARTED,    "holdfast_checkouts_total", "outcome=\"started\"", "Checkouts by what happened to them") \
+    X(CHECKOUTS_COMPLETED,  "holdfast_checkouts_total", "outcome=\"completed\"", "")                                \
+    X(CHECKOUTS_CANCELLED,  "holdfast_checkouts_total", "outcome=\"cancelled\"", "")                                \
+    X(CHECKOUTS_FAILED,     "holdfast_checkouts_total", "outcome=\"failed\"", "")                                   \
+    X(CHECKOUTS_EXPIRED,    "holdfast_checkouts_total", "outcome=\"expired\"", "")                                  \
+    X(CHECKOUTS_REFUNDED,   "holdfast_checkouts_total", "outcome=\"refunded\"", "")                                 \
+    X(PAYMENTS_UNKNOWN,     "holdfast_payments_unknown_total", "", "Payment attempts with no known outcome")        \
+    X(PAYMENTS_LATE,        "holdfast_payments_late_total", "", "Money that arrived after its checkout had failed") \
+    X(STORE_BATCHES,        "holdfast_store_batches_total", "result=\"committed\"", "Batches by result")            \
+    X(STORE_BATCHES_FAILED, "holdfast_store_batches_total", "result=\"failed\"", "")                                \
+    X(STORE_BATCHES_UNKNOWN,"holdfast_store_batches_total", "result=\"unknown\"", "")                               \
+    X(STORE_MISSES,         "holdfast_store_misses_total", "", "Compare-and-sets that found another version")       \
+    X(STORE_BAD_UNITS,      "holdfast_store_bad_units_total", "", "Commands the store could not write")             \
+    X(RETRIES,              "holdfast_command_retries_total", "", "Commands decided again after a miss")            \
+    X(AUDIT_DROPPED,        "holdfast_audit_dropped_total", "", "Audit rows of failed reserves dropped because the queue was full") \
+    X(OVERLOADED,           "holdfast_overloaded_total", "", "Commands refused because a queue was full or the wait too long") \
+    X(IDEMPOTENT_REPLAYS,   "holdfast_idempotent_replays_total", "", "Answers given again for an Idempotency-Key")  \
+    X(HTTP_2XX,             "holdfast_http_responses_total", "class=\"2xx\"", "Answers by status class")            \
+    X(HTTP_3XX,             "holdfast_http_responses_total", "class=\"3xx\"", "")                                   \
+    X(HTTP_4XX,             "holdfast_http_responses_total", "class=\"4xx\"", "")                                   \
+    X(HTTP_5XX,             "holdfast_http_responses_total", "class=\"5xx\"", "")                                   \
+    X(HTTP_TIMEOUTS,        "holdfast_http_timeouts_total", "", "Connections closed for being idle or slow")        \
+    X(STREAM_FRAMES,        "holdfast_stream_frames_total", "", "Frames published to event streams")                \
+    X(STREAM_DROPPED,       "holdfast_stream_dropped_total", "", "Stream readers dropped for being slow")
+
+#define GAUGE_MAP(X)                                                                                               \
+    X(HOLDS_ACTIVE,         "holdfast_holds_active", "", "Active holds")                                            \
+    X(CHECKOUTS_OPEN,       "holdfast_checkouts_open", "", "Checkouts that are pending or processing")              \
+    X(SEATS_LOADED,         "holdfast_seats_loaded", "", "Seats in memory")                                         \
+    X(QUEUE_DEPTH,          "holdfast_queue_depth", "queue=\"inbox\"", "Commands waiting")                          \
+    X(QUEUE_WAITING,        "holdfast_queue_depth", "queue=\"waiting\"", "")                                        \
+    X(QUEUE_STORE,          "holdfast_queue_depth", "queue=\"store\"", "")                                          \
+    X(CONNECTIONS,          "holdfast_http_connections", "", "Open connections")                                    \
+    X(STREAM_READERS,       "holdfast_stream_readers", "", "Open event streams")                                    \
+    X(REAPER_LAST_RUN,      "holdfast_reaper_last_run_timestamp_seconds", "", "When the reaper last finished a sweep") \
+    X(HOLDS_OVERDUE,        "holdfast_holds_overdue", "", "Active holds past their release time")                   \
+    X(STORE_UP,             "holdfast_store_up", "", "1 while the last batch or probe of the store succeeded")      \
+    X(START_TIME,           "holdfast_start_time_seconds", "", "When this process started")
+
+/* Histograms of seconds, but for sizes. */
+#define HISTOGRAM_MAP(X)                                                                                           \
+    X(BATCH_SIZE,           "holdfast_batch_size", COUNTS, "Commands in a batch")                                   \
+    X(COMMIT_SECONDS,       "holdfast_commit_seconds", SECONDS, "Time to commit a batch")                           \
+    X(COMMAND_SECONDS,      "holdfast_command_seconds", SECONDS, "Time from a command's arrival to its answer")     \
+    X(REQUEST_SECONDS,      "holdfast_http_request_seconds", SECONDS, "Time from a request's headers to its answer") \
+    X(HOLD_TO_RELEASE_SECONDS, "holdfast_hold_to_release_seconds", LIFETIMES, "Age of a hold when it was released") \
+    X(REAPER_SECONDS,       "holdfast_reaper_run_seconds", SECONDS, "Duration of a reaper sweep")                   \
+    X(PAYMENT_SECONDS,      "holdfast_payment_seconds", SECONDS, "Time for the gateway to answer")
+/* clang-format on */
+
+enum counter {
+#define METRIC_ENUM(id, ...) COUNTER_##id,
+    COUNTER_MAP(METRIC_ENUM)
+#undef METRIC_ENUM
+        COUNTER_COUNT
+};
+enum gauge {
+#define METRIC_ENUM(id, ...) GAUGE_##id,
+    GAUGE_MAP(METRIC_ENUM)
+#undef METRIC_ENUM
+        GAUGE_COUNT
+};
+enum histogram {
+#define METRIC_ENUM(id, ...) HISTOGRAM_##id,
+    HISTOGRAM_MAP(METRIC_ENUM)
+#undef METRIC_ENUM
+        HISTOGRAM_COUNT
+};
+
+void counter_add(enum counter counter, uint64_t by);
+uint64_t counter_get(enum counter counter);
+void gauge_set(enum gauge gauge, int64_t value);
+void gauge_add(enum gauge gauge, int64_t by);
+void histogram_observe(enum histogram histogram, double value);
+void metrics_render(struct buf *out);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches: one gathers while others commit. What a batch's outcome means for
+ * each of its steps stands here, in one place.
+ *
+ *   gathering ──submit──▶ in flight ─┬─ committed ─▶ each step: ok | missed | key taken | bad
+ *                                    ├─ failed ────▶ nothing happened: 503, or tried again
+ *                                    └─ unknown ───▶ resolved until it is one of the others
+ *
+ * Batches form by themselves: a new one is submitted when none is in flight, or
+ * when it is large enough to be worth a second connection's while. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "lane/lane_int.h"
+
+enum {
+    BATCH_UNIT_COUNT_EAGER = 128, /* so many need not wait for the batch before them */
+    RESOLVE_INTERVAL_MS = 1000,
+    STORE_RETRY_MS = 1000, /* what must not be lost is tried again after this */
+};
+
+static void batch_done(struct store_batch *store_batch);
+
+static struct lane_batch *batch_make(struct lane *lane)
+{
+    struct list *node = list_pop(&lane->spare_batches);
+    if (node != NULL)
+        return CONTAINER_OF(node, struct lane_batch, node);
+    struct lane_batch *batch = calloc(1, sizeof(*batch));
+    CHECK(batch != NULL);
+    arena_init(&batch->store.arena);
+    list_init(&batch->node);
+    list_init(&batch->store.node);
+    batch->lane = lane;
+    return batch;
+}
+
+struct lane_batch *batch_gathering(struct lane *lane)
+{
+    if (lane->gathering != NULL)
+        return lane->gathering;
+    struct lane_batch *batch = batch_make(lane);
+    list_init(&batch->store.units);
+    list_init(&batch->steps);
+    batch->store.unit_count = 0;
+    batch->store.purge_before_ms = 0;
+    batch->store.on_done = batch_done;
+    batch->store.context = batch;
+    batch->told = false;
+    batch->resolve_at_ms = 0;
+    lane->gathering = batch;
+    return batch;
+}
+
+void batch_free(struct lane_batch *batch)
+{
+    arena_deinit(&batch->store.arena);
+    free(batch);
+}
+
+bool batch_has_room(struct lane *lane)
+{
+    return lane->gathering == NULL || lane->gathering->store.unit_count < TURN_COMMAND_COUNT_MAX;
+}
+
+static void batch_recycle(struct lane *lane, struct lane_batch *batch)
+{
+    arena_reset(&batch->store.arena);
+    list_append(&lane->spare_batches, &batch->node);
+}
+
+void batch_submit(struct lane *lane)
+{
+    struct lane_batch *batch = lane->gathering;
+    if (batch == NULL || batch->store.unit_count == 0)
+        return;
+    if (lane->in_flight >= BATCH_COUNT_IN_FLIGHT_MAX)
+        return;
+    if (lane->in_flight > 0 && batch->store.unit_count < BATCH_UNIT_COUNT_EAGER)
+        return;
+    batch->store.id = lane_make_id(lane);
+    batch->store.now_ms = lane->now_ms;
+    if (lane->now_ms >= lane->purge_at_ms) {
+        batch->store.purge_before_ms = lane->now_ms - IDEMPOTENCY_HOURS * 3600 * 1000ll;
+        lane->purge_at_ms = lane->now_ms + 1000;
+    }
+    histogram_observe(HISTOGRAM_BATCH_SIZE, batch->store.unit_count);
+    lane->gathering = NULL;
+    lane->in_flight++;
+    gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
+    enum err err = store_submit(lane->config.store, &batch->store);
+    if (err != ERR_OK) {
+        batch->store.outcome = STORE_FAILED;
+        batch->store.err = err;
+        batch_done(&batch->store);
+    }
+}
+
+/* ---- Outcomes of a step ---- */
+
+static void step_committed(struct lane *lane, struct step *step)
+{
+    step_apply(lane, step);
+    for (const struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {
+        if (write->row.refund == REFUND_OWED)
+            payment_refund(lane, &write->row);
+    }
+    if (step->job != NULL) {
+        job_step_done(lane, step, true);
+    } else if (step->empties_event) {
+        /* Its caller is answered when nothing of it is held any more. */
+        struct seat_job *job = job_create(lane, step->command, JOB_RELEASE);
+        job_over_event(job, map_get(&lane->hot->events, &step->unit.events->row.id));
+        job->empties_event = true;
+    } else if (step->waits_for_payment) {
+        payment_started(lane, step);
+    } else if (step->command != NULL) {
+        lane_reply(lane, step->command);
+    }
+    if (step->by_reaper)
+        counter_add(COUNTER_REAPER_RELEASED, 1);
+}
+
+/* Settlements come from the gateway, which does not ask twice: never dropped. */
+static bool must_not_be_lost(const struct command *command)
+{
+    return command->kind == COMMAND_PAYMENT_SETTLED || command->kind == COMMAND_REFUND_SETTLED ||
+           command->kind == COMMAND_USER_SEEN;
+}
+
+static void step_not_written(struct lane *lane, struct step *step, enum err err)
+{
+    seatmap_release(step->new_map);
+    step->new_map = NULL;
+    static const enum counter failures[END_REASON_COUNT] = {
+        [END_TTL_EXPIRED] = COUNTER_RELEASE_FAILURES_A,
+        [END_USER_CANCELLED] = COUNTER_RELEASE_FAILURES_B,
+        [END_PAYMENT_FAILED] = COUNTER_RELEASE_FAILURES_C,
+        [END_ADMIN_OVERRIDE] = COUNTER_RELEASE_FAILURES_D,
+    };
+    if (step->release != END_NONE)
+        counter_add(failures[step->release], 1);
+    if (step->job != NULL) {
+        job_step_done(lane, step, false);
+        return;
+    }
+    struct command *command = step->command;
+    if (command == NULL) {
+        if (step->release == END_TTL_EXPIRED)
+            due_hold_failed(lane, step);
+        if (step->release == END_PAYMENT_FAILED)
+            due_checkout_failed(lane, step);
+        return;
+    }
+    if (must_not_be_lost(command)) {
+        lane_retry(lane, command, STORE_RETRY_MS);
+        return;
+    }
+    if (command->kind == COMMAND_HOLD_SEATS || command->kind == COMMAND_HOLD_BEST)
+        counter_add(COUNTER_HOLD_ERRORS, 1);
+    if (command->kind == COMMAND_HOLD_EXTEND || command->kind == COMMAND_CHECKOUT_START)
+        counter_add(COUNTER_HOLD_EXTENSION_FAILED, 1);
+    command->result = (struct result){.err = err, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+    lane_reply(lane, command);
+}
+
+/* The store has other rows than memory: take them over, then decide again on those. */
+static void step_missed(struct lane *lane, struct step *step)
+{
+    counter_add(COUNTER_STORE_MISSES, 1);
+    for (struct seat_write *write = step->unit.seats; write != NULL; write = write->next) {
+        struct step_seat *seat = CONTAINER_OF(write, struct step_seat, write);
+        if (write->missed && write->current.version > 0)
+            hot_put_seat(lane->hot, seat->event, &write->current);
+    }
+    struct command *command = step->command;
+    if (command == NULL || step->job != NULL) {
+        step_not_written(lane, step, ERR_STORE_UNAVAILABLE);
+        return;
+    }
+    if (command->try_count >= RETRY_COUNT_MAX) {
+        step_not_written(lane, step, ERR_SEAT_RESERVATION_FAILED);
+        return;
+    }
+    counter_add(COUNTER_RETRIES, 1);
+    lane_retry(lane, command, 10ll << command->try_count);
+    command->try_count++;
+}
+
+static void step_finish(struct lane *lane, struct step *step, const struct store_batch *batch)
+{
+    step_unmark(step);
+    if (batch->outcome == STORE_FAILED) {
+        step_not_written(lane, step, batch->err == ERR_OK ? ERR_STORE_UNAVAILABLE : batch->err);
+        return;
+    }
+    switch (step->unit.result) {
+    case UNIT_OK:
+        step_committed(lane, step);
+        break;
+    case UNIT_MISSED:
+        step_missed(lane, step);
+        break;
+    case UNIT_KEY_TAKEN: /* by another node: its answer is ours */
+        CHECK(step->command != NULL);
+        if (step->keyed != NULL) {
+            key_done(lane, step->keyed);
+            step->keyed->has_key = false;
+        }
+        lane_lookups_forget(step->command);
+        lane_make_ready(lane, step->command);
+        break;
+    case UNIT_BAD:
+        counter_add(COUNTER_STORE_BAD_UNITS, 1);
+        log_write(LOG_ERROR, "the store refused a command's data", "\"kind\":%d",
+                  step->command != NULL ? (int)step->command->kind : -1);
+        if (step->command != NULL && must_not_be_lost(step->command))
+            lane_reply(lane, step->command); /* it would be refused for ever */
+        else
+            step_not_written(lane, step, ERR_INTERNAL);
+        break;
+    }
+}
+
+static void batch_finish(struct lane *lane, struct lane_batch *batch)
+{
+    counter_add(batch->store.outcome == STORE_COMMITTED ? COUNTER_STORE_BATCHES : COUNTER_STORE_BATCHES_FAILED, 1);
+    struct list *node;
+    while ((node = list_pop(&batch->steps)) != NULL)
+        step_finish(lane, CONTAINER_OF(node, struct step, node), &batch->store);
+    lane->in_flight--;
+    lane->progress = true;
+    gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
+    batch_recycle(lane, batch);
+}
+
+/* Nobody waits for ever: callers are told that the outcome is unknown; what the batch touches
+ * stays busy until it is known, so nothing can be decided against it. */
+static void batch_tell_unknown(struct lane *lane, struct lane_batch *batch)
+{
+    if (batch->told)
+        return;
+    batch->told = true;
+    LIST_FOR_EACH(node, &batch->steps)
+    {
+        struct step *step = CONTAINER_OF(node, struct step, node);
+        struct command *command = step->command;
+        if (command == NULL || step->job != NULL || must_not_be_lost(command))
+            continue;
+        command->result = (struct result){.err = ERR_OUTCOME_UNKNOWN, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        step->command = NULL;
+        lane_reply(lane, command);
+    }
+}
+
+static void batch_done(struct store_batch *store_batch)
+{
+    struct lane_batch *batch = store_batch->context;
+    struct lane *lane = batch->lane;
+    histogram_observe(HISTOGRAM_COMMIT_SECONDS, (double)store_batch->commit_us / 1e6);
+    if (store_batch->outcome != STORE_UNKNOWN) {
+        batch_finish(lane, batch);
+        return;
+    }
+    counter_add(COUNTER_STORE_BATCHES_UNKNOWN, 1);
+    if (batch->resolve_at_ms != 0)
+        batch_tell_unknown(lane, batch); /* asked once already, and still unknown */
+    batch->resolve_at_ms = batch->resolve_at_ms == 0 ? lane->now_ms : lane->now_ms + RESOLVE_INTERVAL_MS;
+    list_append(&lane->unknown, &store_batch->node);
+}
+
+void batch_resolve_due(struct lane *lane)
+{
+    LIST_FOR_EACH_SAFE(node, &lane->unknown)
+    {
+        struct store_batch *store_batch = CONTAINER_OF(node, struct store_batch, node);
+        struct lane_batch *batch = store_batch->context;
+        if (batch->resolve_at_ms > lane->now_ms)
+            continue;
+        list_remove(node);
+        if (store_resolve(lane->config.store, store_batch) != ERR_OK) {
+            batch->resolve_at_ms = lane->now_ms + RESOLVE_INTERVAL_MS;
+            batch_tell_unknown(lane, batch);
+            list_append(&lane->unknown, node);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which rule decides which command. */
+#include "lane/lane_int.h"
+
+typedef enum decision (*decide_function)(struct lane *lane, struct command *command);
+
+static const decide_function functions[COMMAND_KIND_COUNT] = {
+    [COMMAND_HOLD_SEATS] = decide_hold_seats,
+    [COMMAND_HOLD_BEST] = decide_hold_best,
+    [COMMAND_HOLD_EXTEND] = decide_hold_extend,
+    [COMMAND_HOLD_RELEASE] = decide_hold_release,
+    [COMMAND_CHECKOUT_START] = decide_checkout_start,
+    [COMMAND_CHECKOUT_COMPLETE] = decide_checkout_complete,
+    [COMMAND_CHECKOUT_CANCEL] = decide_checkout_cancel,
+    [COMMAND_ORG_CREATE] = decide_org_create,
+    [COMMAND_USER_PATCH] = decide_user_patch,
+    [COMMAND_EVENT_CREATE] = decide_event_create,
+    [COMMAND_EVENT_PATCH] = decide_event_patch,
+    [COMMAND_LAYOUT_PUT] = decide_layout_put,
+    [COMMAND_BLOCK_PATCH] = decide_block_patch,
+    [COMMAND_SEATS_BLOCK] = decide_seats_block,
+    [COMMAND_SEATS_UNBLOCK] = decide_seats_block,
+    [COMMAND_ADMIN_RELEASE] = decide_admin_release,
+    [COMMAND_RECONCILE] = decide_reconcile,
+    [COMMAND_HOLDS_LIST] = decide_holds_list,
+    [COMMAND_HOLD_GET] = decide_hold_get,
+    [COMMAND_CHECKOUT_GET] = decide_checkout_get,
+    [COMMAND_USER_SEEN] = decide_user_seen,
+    [COMMAND_PAYMENT_SETTLED] = decide_payment_settled,
+    [COMMAND_REFUND_SETTLED] = decide_refund_settled,
+};
+
+enum decision decide(struct lane *lane, struct command *command)
+{
+    CHECK(command->kind < COMMAND_KIND_COUNT);
+    if (command->has_key) {
+        bool fresh;
+        enum decision decision = key_check(lane, command, &fresh);
+        if (!fresh)
+            return decision;
+    }
+    return functions[command->kind](lane, command);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asking for seats: one, several named ones, or the best available. All or none.
+ *
+ * Order of checks, as the contract has it: event, is it mine already, sale
+ * window, seat, limits (block capacity, holds per user, rate, single-seat gaps).
+ * A refusal that rests on something uncommitted is not given: the command waits
+ * for the commit and is decided again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "hold/rules.h"
+#include "lane/lane_int.h"
+
+enum { FAILURES_PER_BATCH_MAX = 1024 };
+
+struct seat_choice {
+    int32_t index;
+    enum reserve_verdict verdict;
+};
+
+/* A request for seats, while it is decided. */
+struct request {
+    struct lane *lane;
+    struct command *command;
+    struct hot_event *event;
+    struct hot_user *user; /* or NULL: never held anything here */
+    const struct uuid *user_id;
+    const char *cart_token;
+    enum hold_source source;
+    struct seat_choice *seats;
+    int32_t count;
+    int32_t grant_count; /* seats that were free */
+    int32_t renew_count; /* the user's own, run out */
+};
+
+/* ---- A failed reserve is audited too: queued, bounded, written with the next batch ---- */
+
+struct failed_reserve {
+    struct list node;
+    struct audit_row row;
+    char ip[64];
+    char user_agent[256];
+    char request_id[80];
+};
+
+static void copy_text(char *to, size_t size, const char *from, const char **field)
+{
+    if (from == NULL)
+        return;
+    snprintf(to, size, "%s", from);
+    /* Never half a character. */
+    size_t length = strlen(to);
+    if (length == size - 1)
+        while (length > 0 && ((unsigned char)to[length - 1] & 0x80))
+            to[--length] = '\0';
+    *field = to;
+}
+
+static void queue_failed_reserve(struct lane *lane, const struct command *command, const struct uuid *event_id,
+                                 const struct uuid *seat_id, enum err err)
+{
+    if (lane->failure_count >= AUDIT_QUEUE_COUNT_MAX) {
+        counter_add(COUNTER_AUDIT_DROPPED, 1);
+        return;
+    }
+    struct failed_reserve *failed = calloc(1, sizeof(*failed));
+    if (failed == NULL) {
+        counter_add(COUNTER_AUDIT_DROPPED, 1);
+        return;
+    }
+    failed->row = (struct audit_row){
+        .org_id = command->actor.org_id,
+        .actor_id = command->actor.user_id,
+        .role = command->actor.role,
+        .action = AUDIT_SEAT_RESERVE_FAILED,
+        .entity_type = "Seat",
+        .entity_id = *seat_id,
+        .seat_id = *seat_id,
+        .event_id = *event_id,
+        .user_id = command->actor.for_user_id,
+        .reason = err_code(err),
+        .held_duration_seconds = -1,
+        .created_ms = lane->now_ms,
+    };
+    copy_text(failed->ip, sizeof(failed->ip), command->actor.ip, &failed->row.ip);
+    copy_text(failed->user_agent, sizeof(failed->user_agent), command->actor.user_agent, &failed->row.user_agent);
+    copy_text(failed->request_id, sizeof(failed->request_id), command->actor.request_id, &failed->row.request_id);
+    list_append(&lane->failures, &failed->node);
+    lane->failure_count++;
+}
+
+void failed_reserves_write(struct lane *lane)
+{
+    if (list_empty(&lane->failures) || !batch_has_room(lane))
+        return;
+    struct step *step = step_begin(lane, NULL);
+    for (int32_t i = 0; i < FAILURES_PER_BATCH_MAX && !list_empty(&lane->failures); i++) {
+        struct failed_reserve *failed = CONTAINER_OF(list_pop(&lane->failures), struct failed_reserve, node);
+        struct audit_row *row = step_audit(step, AUDIT_SEAT_RESERVE_FAILED, "Seat", &failed->row.entity_id);
+        *row = failed->row;
+        row->ip = arena_text(step_arena(step), row->ip);
+        row->user_agent = arena_text(step_arena(step), row->user_agent);
+        row->request_id = arena_text(step_arena(step), row->request_id);
+        free(failed);
+        lane->failure_count--;
+    }
+    step_submit(step);
+}
+
+/* ---- Answers ---- */
+
+static enum decision refuse(struct lane *lane, struct command *command, enum err err, const struct uuid *event_id,
+                            const struct uuid *seat_id)
+{
+    static const struct uuid nil;
+    if (err == ERR_SEAT_HELD || err == ERR_SEAT_NOT_AVAILABLE || err == ERR_SEAT_NO_LONGER_AVAILABLE)
+        counter_add(COUNTER_HOLD_CONFLICTS, 1);
+    queue_failed_reserve(lane, command, event_id, seat_id != NULL ? seat_id : &nil, err);
+    return lane_answer(lane, command, err);
+}
+
+static enum decision request_refuse(struct request *request, enum err err)
+{
+    const struct uuid *seat_id = NULL;
+    if (request->count > 0)
+        seat_id = &request->event->map->seat_ids[request->seats[0].index];
+    return refuse(request->lane, request->command, err, &request->event->row.id, seat_id);
+}
+
+/* ---- Limits: each refuses on committed facts, or waits ---- */
+
+enum limit { LIMIT_OK, LIMIT_WAIT, LIMIT_REFUSE };
+
+static int32_t block_taken(const struct hot_event *event, int32_t block)
+{
+    int32_t counts[SEAT_STATE_COUNT];
+    seatmap_block_counts(event->map, block, counts);
+    return counts[SEAT_HELD] + counts[SEAT_SOLD];
+}
+
+static int32_t request_adds_to_block(const struct request *request, int32_t block)
+{
+    int32_t adding = 0;
+    for (int32_t i = 0; i < request->count; i++) {
+        bool grant = request->seats[i].verdict == RESERVE_GRANT;
+        adding += grant && seatmap_row(request->event->map, request->seats[i].index)->block == block;
+    }
+    return adding;
+}
+
+static enum limit check_capacity(const struct request *request)
+{
+    struct hot_event *event = request->event;
+    for (int32_t i = 0; i < request->count; i++) {
+        int32_t block = seatmap_row(event->map, request->seats[i].index)->block;
+        int32_t capacity = seatmap_block_info(event->map, block)->capacity;
+        if (capacity >= event->map->layout->blocks[block].seat_count)
+            continue; /* the seats themselves are the limit */
+        int32_t adding = request_adds_to_block(request, block);
+        int32_t taken = block_taken(event, block);
+        if (adding == 0 || taken + event->pending_by_block[block] + adding <= capacity)
+            continue;
+        return taken + adding > capacity ? LIMIT_REFUSE : LIMIT_WAIT;
+    }
+    return LIMIT_OK;
+}
+
+static enum limit check_hold_limit(const struct request *request)
+{
+    const struct policy *policy = &request->event->row.policy;
+    int32_t held = request->user != NULL ? request->user->hold_count : 0;
+    int32_t pending = request->user != NULL ? request->user->pending_more : 0;
+    if (rule_hold_limit_allows(policy, held + pending, request->grant_count))
+        return LIMIT_OK;
+    return rule_hold_limit_allows(policy, held, request->grant_count) ? LIMIT_WAIT : LIMIT_REFUSE;
+}
+
+static enum limit check_rate(struct request *request, int64_t *retry_ms)
+{
+    const struct policy *policy = &request->event->row.policy;
+    struct rate_window none = {0};
+    struct rate_window *window = request->user != NULL ? &request->user->rate : &none;
+    int32_t pending = request->user != NULL ? request->user->pending_count : 0;
+    int32_t adding = request->grant_count + request->renew_count;
+    int64_t now_ms = request->lane->now_ms;
+    if (rate_allows(window, policy, pending, adding, now_ms, retry_ms))
+        return LIMIT_OK;
+    return rate_allows(window, policy, 0, adding, now_ms, retry_ms) ? LIMIT_WAIT : LIMIT_REFUSE;
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+/* Would this leave single seats beside it that another place would not? */
+static bool check_gaps(struct request *request)
+{
+    if (!request->event->row.policy.forbid_single_seat_gaps || request->grant_count == 0)
+        return true;
+    int32_t *chosen = ARENA_ARRAY(request->command->arena, int32_t, request->count);
+    int32_t count = 0;
+    for (int32_t i = 0; i < request->count; i++) {
+        if (request->seats[i].verdict == RESERVE_GRANT)
+            chosen[count++] = request->seats[i].index;
+    }
+    qsort(chosen, (size_t)count, sizeof(*chosen), compare_indexes);
+    struct hot_event *event = request->event;
+    struct bit_rows rows = {
+        .free = event->vacant, .rows = event->rows, .row_count = event->map->layout->row_count};
+    int32_t *stranded = ARENA_ARRAY(request->command->arena, int32_t, 2 * count);
+    int32_t stranded_count = best_stranded(&rows, chosen, count, stranded);
+    struct result *result = &request->command->result;
+    if (stranded_count == 0)
+        return true;
+    result->stranded = ARENA_ARRAY(request->command->arena, struct uuid, stranded_count);
+    result->stranded_count = stranded_count;
+    for (int32_t i = 0; i < stranded_count; i++)
+        result->stranded[i] = event->map->seat_ids[stranded[i]];
+    return false;
+}
+
+/* ---- Granting ---- */
+
+/* One cart token per user and event is made for those who send none. */
+static const char *request_cart_token(struct request *request)
+{
+    if (request->cart_token != NULL)
+        return request->cart_token;
+    struct hot_user *user = request->user;
+    if (user->cart_token == NULL) {
+        char text[UUID_TEXT_SIZE];
+        struct uuid id = lane_make_id(request->lane);
+        uuid_format(&id, text);
+        /* A restart finds it again in the user's holds. */
+        if (!list_empty(&user->holds))
+            user->cart_token = strdup(CONTAINER_OF(user->holds.next, struct hot_hold, user_node)->cart_token);
+        else
+            user->cart_token = strdup(text);
+        CHECK(user->cart_token != NULL);
+    }
+    return user->cart_token;
+}
+
+static void grant_seat(struct request *request, struct step *step, const struct seat_choice *choice,
+                       const char *cart_token)
+{
+    struct hot_event *event = request->event;
+    int64_t now_ms = request->lane->now_ms;
+    const struct layout_row *place = seatmap_row(event->map, choice->index);
+    struct step_seat *seat = step_seat(step, event, choice->index, SEAT_HELD);
+    struct hold_row row = {
+        .org_id = event->row.org_id,
+        .event_id = event->row.id,
+        .id = lane_make_id(request->lane),
+        .seat_id = event->map->seat_ids[choice->index],
+        .user_id = *request->user_id,
+        .cart_token = cart_token,
+        .state = HOLD_ACTIVE,
+        .source = request->source,
+        .price_cents = seatmap_block_info(event->map, place->block)->price_cents,
+        .created_ms = now_ms,
+        .held_until_ms = rule_hold_until(&event->row.policy, now_ms),
+    };
+    step_hold_new(step, &row, &event->map->blocks[place->block].id);
+    seat->write.row.hold_id = row.id;
+    seat->write.row.held_until_ms = row.held_until_ms;
+    seat->write.row.locked_ms = now_ms;
+    struct audit_row *audit = step_audit(step, AUDIT_SEAT_RESERVED, "SeatHold", &row.id);
+    audit->seat_id = row.seat_id;
+    audit->event_id = row.event_id;
+    audit->user_id = row.user_id;
+    audit->before = "{\"status\":\"available\"}";
+    audit->after = step_printf(step, "{\"status\":\"active\",\"held_until_unix\":%lld,\"source\":\"%s\"}",
+                               (long long)(row.held_until_ms / 1000), hold_source_name(row.source));
+    answer_add_hold(request->command, event, choice->index, &row, request->count);
+    step_pend_block(step, event, place->block, choice->verdict == RESERVE_GRANT);
+}
+
+static enum decision grant(struct request *request)
+{
+    struct lane *lane = request->lane;
+    struct command *command = request->command;
+    struct hot_event *event = request->event;
+    for (int32_t i = 0; i < request->count; i++) {
+        if (request->seats[i].verdict == RESERVE_RENEW &&
+            end_hold_must_wait(event->seats[request->seats[i].index].hold))
+            return DEFERRED;
+    }
+    request->user = hot_user_make(lane->hot, event, request->user_id);
+    const char *cart_token = request_cart_token(request);
+    struct step *step = step_begin(lane, command);
+    command->result.status = 201;
+    if (directory_user(lane->hot->directory, &event->row.org_id, request->user_id) == USER_UNKNOWN)
+        step_user_seen(step, &event->row.org_id, request->user_id, false);
+    for (int32_t i = 0; i < request->count; i++) {
+        const struct seat_choice *choice = &request->seats[i];
+        struct hot_hold *hold = event->seats[choice->index].hold;
+        if (choice->verdict == RESERVE_MINE) {
+            struct hold_row row;
+            hot_hold_row(hold, &row);
+            answer_add_hold(command, event, choice->index, &row, request->count);
+            continue;
+        }
+        if (choice->verdict == RESERVE_RENEW)
+            end_hold_keep_seat(step, hold, END_TTL_EXPIRED, NULL); /* the new hold writes the seat */
+        grant_seat(request, step, choice, cart_token);
+    }
+    step_pend_user(step, request->user, request->grant_count + request->renew_count, request->grant_count);
+    command->result.now_ms = lane->now_ms;
+    step_submit(step);
+    return DECIDED;
+}
+
+static enum decision check_limits_and_grant(struct request *request)
+{
+    enum limit capacity = check_capacity(request);
+    if (capacity != LIMIT_OK)
+        return capacity == LIMIT_WAIT ? DEFERRED : request_refuse(request, ERR_BLOCK_AT_CAPACITY);
+    enum limit holds = check_hold_limit(request);
+    if (holds != LIMIT_OK)
+        return holds == LIMIT_WAIT ? DEFERRED : request_refuse(request, ERR_HOLD_LIMIT_REACHED);
+    int64_t retry_ms = 0;
+    enum limit rate = check_rate(request, &retry_ms);
+    if (rate == LIMIT_WAIT)
+        return DEFERRED;
+    if (rate == LIMIT_REFUSE) {
+        request->command->result.retry_after_seconds = (retry_ms + 999) / 1000;
+        return request_refuse(request, ERR_RATE_LIMITED);
+    }
+    return grant(request);
+}
+
+/* ---- Named seats ---- */
+
+static struct reserve_decision ask_rule(const struct request *request, int32_t index)
+{
+    const struct hot_event *event = request->event;
+    struct holder holder, *held = NULL;
+    const struct hot_hold *hold = event->seats[index].hold;
+    if (hold != NULL) {
+        holder = (struct holder){.user_id = hold->user->user_id,
+                                 .held_until_ms = hold->held_until_ms,
+                                 .paying = hot_hold_paying(hold)};
+        held = &holder;
+    }
+    return rule_reserve(seatmap_state(event->map, index), held, request->user_id, &event->row.policy,
+                        request->lane->now_ms);
+}
+
+/* Asks the rule for every seat. False: one of them is in an uncommitted batch. */
+static bool ask_seats(struct request *request, const struct uuid *seat_ids, int32_t count)
+{
+    struct command *command = request->command;
+    command->result.failure_count = 0;
+    request->seats = ARENA_ARRAY(command->arena, struct seat_choice, count);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t index = seatmap_find(request->event->map, &seat_ids[i]);
+        if (index < 0) {
+            answer_add_failure(command, &seat_ids[i], ERR_SEAT_NOT_FOUND, count);
+            continue;
+        }
+        if (request->event->seats[index].busy)
+            return false;
+        struct reserve_decision decision = ask_rule(request, index);
+        if (decision.verdict == RESERVE_REFUSE) {
+            struct seat_failure *failure = answer_add_failure(command, &seat_ids[i], decision.err, count);
+            failure->state = seatmap_state(request->event->map, index);
+            failure->expires_ms = decision.expires_ms;
+            continue;
+        }
+        request->seats[request->count++] = (struct seat_choice){.index = index, .verdict = decision.verdict};
+        request->grant_count += decision.verdict == RESERVE_GRANT;
+        request->renew_count += decision.verdict == RESERVE_RENEW;
+    }
+    return true;
+}
+
+static enum decision answer_mine(struct request *request)
+{
+    struct command *command = request->command;
+    for (int32_t i = 0; i < request->count; i++) {
+        struct hold_row row;
+        int32_t index = request->seats[i].index;
+        hot_hold_row(request->event->seats[index].hold, &row);
+        answer_add_hold(command, request->event, index, &row, request->count);
+    }
+    command->result.status = 200;
+    return lane_answer(request->lane, command, ERR_OK);
+}
+
+static void count_attempt(struct command *command, int32_t seat_count)
+{
+    if (!command->counted)
+        counter_add(COUNTER_HOLD_ATTEMPTS, (uint64_t)seat_count);
+    command->counted = true;
+}
+
+/* What both ways of asking begin with. ERR_OK: go on. */
+static enum err request_begin(struct request *request, const struct uuid *event_id)
+{
+    struct command *command = request->command;
+    request->user_id = &command->actor.for_user_id;
+    request->event = hot_event(request->lane->hot, &command->actor.org_id, event_id);
+    if (request->event == NULL)
+        return ERR_EVENT_NOT_FOUND;
+    if (directory_user(request->lane->hot->directory, &command->actor.org_id, request->user_id) == USER_DISABLED)
+        return ERR_FORBIDDEN;
+    request->user = hot_user(request->lane->hot, request->event, request->user_id);
+    return event_check_open(&request->event->row);
+}
+
+enum decision decide_hold_seats(struct lane *lane, struct command *command)
+{
+    struct request request = {
+        .lane = lane,
+        .command = command,
+        .cart_token = command->hold_seats.cart_token,
+        .source = command->hold_seats.source,
+    };
+    const struct uuid *event_id = &command->hold_seats.event_id;
+    const struct uuid *seat_ids = command->hold_seats.seat_ids;
+    command->result = (struct result){0};
+    count_attempt(command, command->hold_seats.count);
+    enum err err = request_begin(&request, event_id);
+    if (err != ERR_OK)
+        return refuse(lane, command, err, event_id, seat_ids);
+    if (request.event->exclusive)
+        return DEFERRED;
+    if (request.event->map == NULL)
+        return refuse(lane, command, ERR_SEAT_NOT_FOUND, event_id, seat_ids);
+    if (!ask_seats(&request, seat_ids, command->hold_seats.count))
+        return DEFERRED;
+    bool all_mine = command->result.failure_count == 0 && request.grant_count + request.renew_count == 0;
+    if (all_mine)
+        return answer_mine(&request);
+    err = event_check_window(&request.event->row, lane->now_ms);
+    if (err != ERR_OK)
+        return refuse(lane, command, err, event_id, seat_ids);
+    if (command->result.failure_count > 0)
+        return refuse(lane, command, command->result.failures[0].err, event_id, &command->result.failures[0].id);
+    if (command->hold_seats.several && !check_gaps(&request))
+        return request_refuse(&request, ERR_WOULD_LEAVE_SINGLE_SEAT);
+    return check_limits_and_grant(&request);
+}
+
+/* ---- Best available ---- */
+
+/* The rows of the blocks asked for, in layout order. */
+static struct bit_rows rows_of(struct request *request, const char *section, int32_t subsection)
+{
+    const struct hot_event *event = request->event;
+    const struct layout *layout = event->map->layout;
+    struct bit_rows rows = {.free = event->free, .rows = event->rows, .row_count = layout->row_count};
+    if (section[0] == '\0')
+        return rows;
+    struct bit_row *some = ARENA_ARRAY(request->command->arena, struct bit_row, layout->row_count + 1);
+    rows.rows = some;
+    rows.row_count = 0;
+    int32_t position = 0, block;
+    while ((block = seatmap_block_next(event->map, section, subsection, &position)) >= 0) {
+        const struct layout_block *from = &layout->blocks[block];
+        memcpy(some + rows.row_count, event->rows + from->row_first, sizeof(*some) * (size_t)from->row_count);
+        rows.row_count += from->row_count;
+    }
+    return rows;
+}
+
+/* Blocks at capacity have no seats to give, however many are free. */
+static struct bit_rows without_full_blocks(struct request *request, struct bit_rows rows, int32_t quantity)
+{
+    struct hot_event *event = request->event;
+    struct bit_row *some = NULL;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < rows.row_count; i++) {
+        int32_t block = seatmap_row(event->map, rows.rows[i].first)->block;
+        int32_t capacity = seatmap_block_info(event->map, block)->capacity;
+        bool limited = capacity < event->map->layout->blocks[block].seat_count;
+        bool full = limited && block_taken(event, block) + event->pending_by_block[block] + quantity > capacity;
+        if (full && some == NULL) {
+            some = ARENA_ARRAY(request->command->arena, struct bit_row, rows.row_count);
+            memcpy(some, rows.rows, sizeof(*some) * (size_t)i);
+        }
+        if (!full) {
+            if (some != NULL)
+                some[kept] = rows.rows[i];
+            kept++;
+        }
+    }
+    if (some != NULL)
+        rows = (struct bit_rows){.free = rows.free, .rows = some, .row_count = kept};
+    return rows;
+}
+
+enum decision decide_hold_best(struct lane *lane, struct command *command)
+{
+    struct request request = {
+        .lane = lane,
+        .command = command,
+        .cart_token = command->hold_best.cart_token,
+        .source = command->hold_best.source,
+    };
+    int32_t quantity = command->hold_best.quantity;
+    const struct uuid *event_id = &command->hold_best.event_id;
+    command->result = (struct result){0};
+    count_attempt(command, quantity);
+    enum err err = request_begin(&request, event_id);
+    if (err == ERR_OK && !request.event->exclusive)
+        err = event_check_window(&request.event->row, lane->now_ms);
+    if (err != ERR_OK)
+        return refuse(lane, command, err, event_id, NULL);
+    if (request.event->exclusive)
+        return DEFERRED;
+    if (request.event->map == NULL)
+        return refuse(lane, command, ERR_NOT_ENOUGH_SEATS, event_id, NULL);
+    struct bit_rows rows = rows_of(&request, command->hold_best.section, command->hold_best.subsection);
+    rows = without_full_blocks(&request, rows, quantity);
+    int32_t chosen[HOLD_SEAT_COUNT_MAX];
+    err = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &command->result.explanation);
+    if (err == ERR_NOT_ENOUGH_SEATS) {
+        /* Would the seats that are just being decided on have made the difference? */
+        rows.free = request.event->vacant;
+        struct best_explanation unused;
+        bool wait = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &unused) == ERR_OK;
+        return wait ? DEFERRED : refuse(lane, command, err, event_id, NULL);
+    }
+    command->result.has_explanation = true;
+    request.seats = ARENA_ARRAY(command->arena, struct seat_choice, quantity);
+    for (int32_t i = 0; i < quantity; i++)
+        request.seats[i] = (struct seat_choice){.index = chosen[i], .verdict = RESERVE_GRANT};
+    request.count = quantity;
+    request.grant_count = quantity;
+    return check_limits_and_grant(&request);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Idempotency-Keys. A command with a key is answered as the first one was, if
+ * there was one; otherwise its key is written in its own transaction, with the
+ * ids and codes of its answer. Keys under way are in memory: a second command
+ * with the same key meanwhile is refused. Answers of 5xx and 202 are not kept:
+ * the first may go better next time, the second is not final. */
+#include <string.h>
+
+#include "base/metrics.h"
+#include "lane/lane_int.h"
+
+/* The map's keys are 16 bytes: half of the hash, with the organization mixed in. */
+static struct uuid key_id(const struct command *command)
+{
+    struct uuid id;
+    for (size_t i = 0; i < sizeof(id.bytes); i++)
+        id.bytes[i] = command->key[i] ^ command->actor.org_id.bytes[i];
+    return id;
+}
+
+static bool same_body(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, 32) == 0;
+}
+
+static enum decision answer_kept(struct lane *lane, struct command *command, const struct store_lookup *lookup)
+{
+    if (!same_body(lookup->body, command->body)) {
+        command->result = (struct result){.err = ERR_IDEMPOTENCY_KEY_REUSED, .now_ms = lane->now_ms};
+        lane_reply(lane, command);
+        return DECIDED;
+    }
+    command->result = (struct result){.now_ms = lane->now_ms};
+    if (!result_unpack(lane, command, lookup->result, lookup->result_size)) {
+        command->result.err = ERR_INTERNAL;
+    } else if (command->result.has_checkout) {
+        /* The checkout as it is now; ended ones come from the store. */
+        struct uuid id = command->result.checkout.id;
+        struct hot_checkout *checkout = hot_checkout(lane->hot, &command->actor.org_id, &id);
+        if (checkout != NULL) {
+            answer_hot_checkout(lane, command, checkout);
+        } else {
+            struct store_lookup *found = lane_lookup(lane, command, LOOKUP_CHECKOUT, &id);
+            if (found == NULL)
+                return LOOKING_UP;
+            if (found->err == ERR_OK && found->found)
+                answer_checkout(lane, command, &found->checkout, found->holds, found->hold_count, found->tickets,
+                                found->ticket_count);
+            else
+                command->result = (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1};
+        }
+    }
+    counter_add(COUNTER_IDEMPOTENT_REPLAYS, 1);
+    lane_reply(lane, command);
+    return DECIDED;
+}
+
+enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
+{
+    *fresh = false;
+    struct uuid id = key_id(command);
+    struct command *first = map_get(&lane->keys, &id);
+    if (first != NULL && first != command) {
+        bool same = same_body(first->body, command->body);
+        command->result = (struct result){.err = same ? ERR_REQUEST_IN_PROGRESS : ERR_IDEMPOTENCY_KEY_REUSED,
+                                          .now_ms = lane->now_ms};
+        lane_reply(lane, command);
+        return DECIDED;
+    }
+    if (first == NULL)
+        map_put(&lane->keys, &id, command);
+    struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);
+    if (lookup == NULL)
+        return LOOKING_UP;
+    if (lookup->err != ERR_OK) {
+        command->result =
+            (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        lane_reply(lane, command);
+        return DECIDED;
+    }
+    if (lookup->found)
+        return answer_kept(lane, command, lookup);
+    *fresh = true;
+    return DECIDED;
+}
+
+void key_done(struct lane *lane, struct command *command)
+{
+    struct uuid id = key_id(command);
+    if (map_get(&lane->keys, &id) == command)
+        map_remove(&lane->keys, &id);
+}
+
+struct key_write *key_write(struct step *step, struct command *command)
+{
+    struct key_write *write = ARENA_NEW(step_arena(step), struct key_write);
+    write->org_id = command->actor.org_id;
+    memcpy(write->key, command->key, sizeof(write->key));
+    memcpy(write->body, command->body, sizeof(write->body));
+    write->result = result_pack(command, step_arena(step), &write->result_size);
+    write->created_ms = step->batch->lane->now_ms;
+    return write;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lane: decides every command of a node, one after another, in batches.
+ *
+ * A turn takes what waits, decides it by the rules of hold/ on what the hot
+ * tier knows, and submits what is to be written as one batch. While one batch
+ * commits, the next gathers. When the store says a batch is committed, and not
+ * before, the hot tier is changed, commands are answered and news goes out.
+ *
+ *   inbox ─▶ looked up? ─▶ decide ─┬─▶ answered (rests on committed facts)
+ *             (key, ended things)  ├─▶ batch ─▶ store ─▶ hot, answer, news
+ *                                  └─▶ waiting (touches something uncommitted)
+ *
+ * Invariants:
+ *  1. A seat, checkout or user's limit is in at most one uncommitted batch.
+ *  2. A refusal rests on committed facts; otherwise the command waits.
+ *  3. Nothing leaves before its commit.
+ *  4. Everything here is touched by one thread; lane_post() is the way in.
+ *  5. Given the same posts, store answers and `now`, a lane does the same. */
+#ifndef HOLDFAST_LANE_LANE_H
+#define HOLDFAST_LANE_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "hot/directory.h"
+#include "lane/command.h"
+#include "publish/feed.h"
+#include "store/store.h"
+
+struct lane;
+
+/* A payment to be asked for, or money to be given back. Text is borrowed for the call. */
+struct lane_charge {
+    struct uuid org_id;
+    struct uuid checkout_id; /* the gateway's idempotency key */
+    int64_t amount_cents;
+    const char *currency;
+    const char *token;
+    int32_t attempt; /* 1; 2 when asked again after a restart */
+};
+
+struct lane_config {
+    struct store *store;         /* borrows */
+    struct directory *directory; /* borrows; filled by the lane */
+    struct feed *feed;           /* borrows; NULL: no news */
+    uint64_t seed;               /* 0: from the system */
+    /* The gateway's side. Each answers later with a COMMAND_PAYMENT_SETTLED or
+     * COMMAND_REFUND_SETTLED, posted to the lane. Called on the lane's thread. */
+    void (*charge)(void *context, const struct lane_charge *charge);
+    void (*refund)(void *context, const struct lane_charge *charge);
+    void *context;
+};
+
+/* Loads everything from the store. `why` says in one sentence what went wrong. */
+enum err lane_create(const struct lane_config *config, int64_t now_ms, struct lane **out, char *why,
+                     size_t why_size) MUST_CHECK;
+void lane_destroy(struct lane *lane); /* answers what is left with ERR_OVERLOADED */
+
+/* Any thread. ERR_OVERLOADED: the inbox is full and on_done never runs; never for
+ * releases, cancels and settlements. */
+enum err lane_post(struct lane *lane, struct command *command) MUST_CHECK;
+
+/* One turn: what waits in the inbox, what the store finished, what is due. Returns
+ * when it wants to run again at the latest. */
+int64_t lane_turn(struct lane *lane, int64_t now_ms);
+bool lane_is_idle(const struct lane *lane); /* nothing in flight, waiting or due */
+
+/* A thread that turns the lane whenever there is something to do. */
+enum err lane_start(struct lane *lane) MUST_CHECK;
+void lane_stop(struct lane *lane, int64_t drain_ms); /* finishes what is in flight, then ends the thread */
+
+#endif

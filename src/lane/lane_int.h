@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside the lane: its state, and what its files offer each other. A command
+ * passes through: keys.c (was it answered before?) → decide_*.c (rules on hot
+ * rows) → step.c (what it writes) → batch.c (commit, then hot, answer, news). */
+#ifndef HOLDFAST_LANE_LANE_INT_H
+#define HOLDFAST_LANE_LANE_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "base/queue.h"
+#include "base/rng.h"
+#include "hot/hot.h"
+#include "lane/lane.h"
+
+/* What became of a command that was looked at. */
+enum decision {
+    DECIDED,   /* answered, or in the batch: the lane will answer it */
+    DEFERRED,  /* rests on something uncommitted: look again after a commit */
+    LOOKING_UP /* the store was asked for something that is not in memory */
+};
+
+struct lane_batch {
+    struct store_batch store;
+    struct list node; /* in lane.spare_batches */
+    struct lane *lane;
+    struct list steps;
+    int64_t resolve_at_ms; /* while its outcome is unknown */
+    bool told;             /* its commands were told that the outcome is unknown */
+};
+
+/* One unit of a batch: what it writes, for whom, and what it touches. */
+struct step {
+    struct store_unit unit;
+    struct list node; /* in lane_batch.steps */
+    struct lane_batch *batch;
+    struct command *command; /* to be answered when committed; or NULL */
+    struct seat_job *job;    /* whose chunk this is; or NULL */
+    struct seat_write **seats_end;
+    struct hold_write **holds_end;
+    struct checkout_write **checkouts_end;
+    struct ticket_write **tickets_end;
+    struct audit_write **audits_end;
+    struct user_pending *users;
+    struct block_pending *blocks;
+    struct event_touch *events;
+    struct hot_event *exclusive; /* its gate is ours until we are done */
+    struct seatmap *new_map;     /* LAYOUT_PUT: put in place at the commit; owns */
+    enum end_reason release;     /* counts as a release of this kind when it fails */
+    struct command *keyed;       /* a waiting `complete` whose key this step writes */
+    bool waits_for_payment;      /* command is answered by the payment, not by the commit */
+    bool empties_event;          /* EVENT_PATCH: the event is no longer open */
+    bool by_reaper;              /* the reaper found what this releases */
+};
+
+struct step_seat { /* a seat_write, and where it is in memory */
+    struct seat_write write;
+    struct hot_event *event;
+    enum end_reason reason; /* why it became free */
+};
+
+struct step_checkout { /* a checkout_write, and how many of its holds are left */
+    struct checkout_write write;
+    int32_t left_count;
+};
+
+struct payment_waiter { /* a `complete` that waits for the gateway's answer */
+    struct list checkout_node; /* in hot_checkout.waiters */
+    struct list node;          /* in lane.paying, oldest first */
+    struct command *command;
+    int64_t until_ms;
+};
+
+struct user_pending {
+    struct user_pending *next;
+    struct hot_user *user;
+    int32_t count; /* new holds */
+    int32_t more;  /* of those, the ones that add to hold_count */
+};
+
+struct block_pending {
+    struct block_pending *next;
+    struct hot_event *event;
+    int32_t block;
+    int32_t count;
+};
+
+struct event_touch {
+    struct event_touch *next;
+    struct hot_event *event;
+};
+
+/* Work over many seats, done in chunks between other commands: an admin's release or block,
+ * or the emptying of an event that is no longer open. */
+enum seat_job_kind { JOB_RELEASE, JOB_BLOCK, JOB_UNBLOCK };
+
+struct seat_job {
+    struct list node;
+    struct arena arena;
+    enum seat_job_kind kind;
+    struct command *command; /* answered at the end; or NULL */
+    struct hot_event *event; /* whose seats; NULL: holds of any event */
+    struct uuid org_id;
+    struct uuid *ids; /* what is left: holds (JOB_RELEASE) or seats */
+    int32_t count;
+    int32_t total_count; /* as many as there ever were: bounds the answer */
+    int64_t retry_at_ms; /* after a failure of the store */
+    const char *notes;
+    enum end_reason reason;
+    bool in_flight;     /* a chunk is not committed yet */
+    bool empties_event; /* must end, whatever happens */
+};
+
+struct lane {
+    struct lane_config config;
+    struct hot *hot;
+    struct rng rng;
+    int64_t now_ms;
+
+    struct queue inbox;
+    struct list ready;    /* to be decided, in order of arrival */
+    struct list waiting;  /* deferred */
+    struct list retrying; /* missed, or must not be lost: again at retry_at_ms */
+    struct list paying;   /* struct payment_waiter */
+    int32_t waiting_count;
+    bool progress; /* something was committed since the waiting were last looked at */
+    struct map keys; /* Idempotency-Keys under way: hash → command */
+
+    struct lane_batch *gathering;
+    int32_t in_flight;
+    struct list unknown;  /* batches whose outcome is not known: store_batch.node */
+    struct list spare_batches;
+
+    struct list due_holds;     /* wheel_timer of hot_hold */
+    struct list due_checkouts; /* wheel_timer of hot_checkout */
+    struct list jobs;
+    struct list failures; /* failed reserves to be audited with the next batch */
+    int32_t failure_count;
+
+    int64_t reaper_at_ms;
+    int64_t reaper_started_us;
+    bool reaping;
+    struct store_lookup reaper_lookup;
+    struct arena reaper_arena;
+    int64_t snapshot_at_ms;
+    int64_t purge_at_ms;
+
+    pthread_t thread;
+    bool started;
+    _Atomic bool stopping;
+};
+
+/* ---- lane.c ---- */
+void lane_reply(struct lane *lane, struct command *command); /* gives it back; result.err is set */
+void lane_make_ready(struct lane *lane, struct command *command); /* decided again, in turn */
+void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms);
+struct uuid lane_make_id(struct lane *lane);
+
+/* ---- keys.c: a command with an Idempotency-Key ---- */
+enum decision key_check(struct lane *lane, struct command *command, bool *fresh);
+void key_done(struct lane *lane, struct command *command);
+struct key_write *key_write(struct step *step, struct command *command);
+
+/* ---- lookup.c ---- */
+/* The finished lookup, or NULL: then it was started and the caller returns LOOKING_UP. */
+struct store_lookup *lane_lookup(struct lane *lane, struct command *command, enum lookup_kind kind,
+                                 const struct uuid *id);
+void lane_lookups_forget(struct command *command);
+
+/* ---- step.c ---- */
+struct step *step_begin(struct lane *lane, struct command *command);
+struct step_seat *step_seat(struct step *step, struct hot_event *event, int32_t index, enum seat_state to);
+struct hold_write *step_hold(struct step *step, struct hot_hold *hold); /* its row, to be changed */
+struct hold_write *step_hold_new(struct step *step, const struct hold_row *row, const struct uuid *block_id);
+struct checkout_row *step_checkout(struct step *step, struct hot_checkout *checkout); /* one per step */
+struct checkout_row *step_checkout_new(struct step *step, const struct checkout_row *row);
+struct checkout_row *step_checkout_ended(struct step *step, const struct checkout_row *row);
+struct ticket_row *step_ticket(struct step *step, const struct hold_row *hold);
+struct audit_row *step_audit(struct step *step, enum audit_action action, const char *entity_type,
+                             const struct uuid *entity_id);
+void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id, bool disabled);
+void step_pend_user(struct step *step, struct hot_user *user, int32_t count, int32_t more);
+void step_pend_block(struct step *step, struct hot_event *event, int32_t block, int32_t count);
+void step_touch_event(struct step *step, struct hot_event *event);
+const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
+struct arena *step_arena(struct step *step);
+void step_submit(struct step *step);  /* marks what it touches; it will be written */
+void step_unmark(struct step *step);  /* when its outcome is known */
+void step_apply(struct lane *lane, struct step *step); /* committed: hot and news */
+
+/* ---- batch.c ---- */
+struct lane_batch *batch_gathering(struct lane *lane);
+bool batch_has_room(struct lane *lane);
+void batch_submit(struct lane *lane);
+void batch_resolve_due(struct lane *lane);
+void batch_free(struct lane_batch *batch);
+
+/* ---- answer.c ---- */
+enum decision lane_answer(struct lane *lane, struct command *command, enum err err); /* no writes but its key */
+void answer_add_hold(struct command *command, struct hot_event *event, int32_t index, const struct hold_row *row,
+                     int32_t count_max);
+void answer_checkout(struct lane *lane, struct command *command, const struct checkout_row *row,
+                     const struct hold_row *holds, int32_t hold_count, const struct ticket_row *tickets,
+                     int32_t ticket_count);
+void answer_hot_checkout(struct lane *lane, struct command *command, struct hot_checkout *checkout);
+struct seat_failure *answer_add_failure(struct command *command, const struct uuid *id, enum err err,
+                                        int32_t count_max);
+bool lane_may_act_for(const struct command *command, const struct uuid *owner_id);
+
+/* ---- decide_*.c, reads.c: one per kind of command ---- */
+enum decision decide(struct lane *lane, struct command *command);
+enum decision decide_hold_seats(struct lane *lane, struct command *command);
+enum decision decide_hold_best(struct lane *lane, struct command *command);
+enum decision decide_hold_extend(struct lane *lane, struct command *command);
+enum decision decide_hold_release(struct lane *lane, struct command *command);
+enum decision decide_checkout_start(struct lane *lane, struct command *command);
+enum decision decide_checkout_complete(struct lane *lane, struct command *command);
+enum decision decide_checkout_cancel(struct lane *lane, struct command *command);
+enum decision decide_payment_settled(struct lane *lane, struct command *command);
+enum decision decide_refund_settled(struct lane *lane, struct command *command);
+enum decision decide_org_create(struct lane *lane, struct command *command);
+enum decision decide_user_patch(struct lane *lane, struct command *command);
+enum decision decide_user_seen(struct lane *lane, struct command *command);
+enum decision decide_event_create(struct lane *lane, struct command *command);
+enum decision decide_event_patch(struct lane *lane, struct command *command);
+enum decision decide_layout_put(struct lane *lane, struct command *command);
+enum decision decide_block_patch(struct lane *lane, struct command *command);
+enum decision decide_seats_block(struct lane *lane, struct command *command);
+enum decision decide_admin_release(struct lane *lane, struct command *command);
+enum decision decide_reconcile(struct lane *lane, struct command *command);
+enum decision decide_holds_list(struct lane *lane, struct command *command);
+enum decision decide_hold_get(struct lane *lane, struct command *command);
+enum decision decide_checkout_get(struct lane *lane, struct command *command);
+
+/* ---- decide_hold.c ---- */
+void failed_reserves_write(struct lane *lane);
+
+/* ---- decide_catalogue.c ---- */
+void gate_abandon(struct lane *lane, const struct command *command); /* it gives up waiting for its event */
+
+/* ---- decide_release.c ---- */
+struct hold_row *extend_hold(struct step *step, struct hot_hold *hold, int64_t until_ms); /* hold, seat, audit */
+
+/* ---- ending.c: how a hold ends, shared by every way it can ---- */
+/* Ends the hold in this step: hold, seat, its place in a pending checkout, audit. */
+void end_hold(struct step *step, struct hot_hold *hold, enum end_reason reason, enum seat_state seat_to,
+              const char *notes);
+/* The same where the caller writes the seat himself. */
+void end_hold_keep_seat(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes);
+/* The same where the caller ends the whole checkout: the hold stays its item. */
+void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes);
+void checkout_lose(struct step *step, struct hot_hold *hold, enum end_reason reason); /* the hold leaves it */
+bool end_hold_must_wait(const struct hot_hold *hold); /* something of it is uncommitted */
+void due_holds_release(struct lane *lane);    /* those whose time is up, in chunks */
+void reaper_turn(struct lane *lane);
+void due_hold_failed(struct lane *lane, struct step *step); /* the store did not take an expiry */
+
+/* ---- jobs.c ---- */
+struct seat_job *job_create(struct lane *lane, struct command *command, enum seat_job_kind kind);
+void job_over_event(struct seat_job *job, struct hot_event *event); /* all holds of the event */
+void jobs_turn(struct lane *lane);
+void job_step_done(struct lane *lane, struct step *step, bool written);
+void job_free(struct seat_job *job);
+
+/* ---- payment.c ---- */
+void payment_started(struct lane *lane, struct step *step); /* the pin is committed: ask the gateway */
+void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step);
+void payments_wait_turn(struct lane *lane); /* those who waited long enough get 202 */
+void payments_abandon(struct lane *lane);   /* the lane ends: so does the waiting */
+void due_checkouts_fail(struct lane *lane); /* payments past their deadline */
+void due_checkout_failed(struct lane *lane, struct step *step); /* the store did not take such an end */
+void payment_refund(struct lane *lane, const struct checkout_row *row); /* money is owed: give it back */
+void payment_resume(struct lane *lane, struct hot_checkout *checkout); /* after a restart */
+
+/* ---- news.c ---- */
+void news_seat(struct lane *lane, const struct step_seat *seat);
+void news_hold_ended(struct lane *lane, const struct hold_row *row);
+void news_hold_expiring(struct lane *lane, const struct hot_hold *hold);
+void news_checkout(struct lane *lane, const struct checkout_row *row);
+
+/* ---- result.c: results as kept with an Idempotency-Key ---- */
+const void *result_pack(const struct command *command, struct arena *arena, size_t *size);
+bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size);
+
+/* ---- load.c ---- */
+enum err lane_load(struct lane *lane, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Time and faults of the simulated store: what is submitted waits, happens or
+ * not, and is answered or not. What a commit does to the tables is tables.c's.
+ *
+ *   submit ─▶ queued ─▶ (at its time, in order) ─┬─ committed ─┬─ answered
+ *                                                │             └─ answer lost ─▶ resolve
+ *                                                └─ not ───────┬─ answered
+ *                                                              └─ answer lost ─▶ resolve */
+#include "store/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/sim/sim_int.h"
+
+static bool dice(struct sim_store *sim, uint32_t thousandths)
+{
+    return rng_below(&sim->rng, 1000) < thousandths;
+}
+
+static int64_t delay(struct sim_store *sim)
+{
+    return 1 + (int64_t)rng_below(&sim->rng, (uint64_t)sim->faults.delay_ms_max + 1);
+}
+
+static void job_add(struct sim_store *sim, struct sim_job job)
+{
+    struct sim_job *copy = malloc(sizeof(*copy));
+    CHECK(copy != NULL);
+    *copy = job;
+    /* Batches keep their order: none is done before the one submitted before it. */
+    copy->at_ms = sim->now_ms + delay(sim);
+    if (copy->batch != NULL) {
+        if (copy->at_ms < sim->last_batch_ms)
+            copy->at_ms = sim->last_batch_ms;
+        sim->last_batch_ms = copy->at_ms;
+    }
+    list_append(&sim->jobs, &copy->node);
+}
+
+static enum err sim_submit(struct store *store, struct store_batch *batch)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    job_add(sim, (struct sim_job){.kind = SIM_COMMIT, .batch = batch});
+    return ERR_OK;
+}
+
+static enum err sim_resolve(struct store *store, struct store_batch *batch)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    job_add(sim, (struct sim_job){.kind = SIM_RESOLVE, .batch = batch});
+    return ERR_OK;
+}
+
+static enum err sim_lookup(struct store *store, struct store_lookup *lookup)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    job_add(sim, (struct sim_job){.kind = SIM_LOOKUP, .lookup = lookup});
+    return ERR_OK;
+}
+
+static enum err sim_query(struct store *store, struct store_query *query)
+{
+    (void)store;
+    (void)query;
+    return ERR_STORE_UNAVAILABLE; /* lists for people: nobody looks at a simulation */
+}
+
+static void do_commit(struct sim_store *sim, struct store_batch *batch)
+{
+    batch->err = ERR_OK;
+    if (dice(sim, sim->faults.fail)) {
+        batch->outcome = STORE_FAILED;
+        batch->err = ERR_STORE_UNAVAILABLE;
+    } else if (dice(sim, sim->faults.lose_before)) {
+        batch->outcome = STORE_UNKNOWN;
+    } else {
+        sim_tables_commit(sim, batch);
+        batch->outcome = dice(sim, sim->faults.lose_after) ? STORE_UNKNOWN : STORE_COMMITTED;
+    }
+}
+
+static void do_resolve(struct sim_store *sim, struct store_batch *batch)
+{
+    if (dice(sim, sim->faults.stay_unknown)) {
+        batch->outcome = STORE_UNKNOWN;
+        return;
+    }
+    /* Results of the units were filled in by the commit, if there was one. */
+    bool committed = map_get(&sim->tables.batches, &batch->id) != NULL;
+    batch->outcome = committed ? STORE_COMMITTED : STORE_FAILED;
+    batch->err = committed ? ERR_OK : ERR_STORE_UNAVAILABLE;
+    if (!committed)
+        map_put(&sim->tables.batches, &batch->id, sim); /* used up: it never can */
+}
+
+static void do_job(struct sim_store *sim, struct sim_job *job)
+{
+    switch (job->kind) {
+    case SIM_COMMIT:
+        do_commit(sim, job->batch);
+        job->batch->on_done(job->batch);
+        break;
+    case SIM_RESOLVE:
+        do_resolve(sim, job->batch);
+        job->batch->on_done(job->batch);
+        break;
+    case SIM_LOOKUP:
+        job->lookup->err = dice(sim, sim->faults.lookup_fail) ? ERR_STORE_UNAVAILABLE : ERR_OK;
+        if (job->lookup->err == ERR_OK)
+            sim_tables_lookup(sim, job->lookup);
+        job->lookup->on_done(job->lookup);
+        break;
+    }
+}
+
+static void sim_poll(struct store *store)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    struct list due;
+    list_init(&due);
+    LIST_FOR_EACH_SAFE(node, &sim->jobs)
+    {
+        if (CONTAINER_OF(node, struct sim_job, node)->at_ms > sim->now_ms)
+            continue;
+        list_remove(node);
+        list_append(&due, node);
+    }
+    struct list *node;
+    while ((node = list_pop(&due)) != NULL) {
+        struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
+        do_job(sim, job);
+        free(job);
+    }
+}
+
+void sim_store_crash(struct store *store)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    struct list jobs;
+    list_init(&jobs);
+    list_splice(&jobs, &sim->jobs);
+    bool alive = true; /* a batch can only have happened if all before it did */
+    struct list *node;
+    while ((node = list_pop(&jobs)) != NULL) {
+        struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
+        if (job->kind == SIM_LOOKUP) {
+            job->lookup->err = ERR_STORE_UNAVAILABLE;
+            job->lookup->on_done(job->lookup);
+        } else {
+            alive = alive && dice(sim, 500);
+            if (job->kind == SIM_COMMIT && alive)
+                sim_tables_commit(sim, job->batch);
+            job->batch->outcome = STORE_UNKNOWN;
+            job->batch->on_done(job->batch);
+        }
+        free(job);
+    }
+    sim->last_batch_ms = 0;
+}
+
+static enum err sim_load(struct store *store, const struct store_loader *loader, void *context)
+{
+    return sim_tables_load((struct sim_store *)store, loader, context);
+}
+
+static int sim_fd(struct store *store)
+{
+    (void)store;
+    return -1;
+}
+
+static bool sim_is_up(struct store *store)
+{
+    (void)store;
+    return true;
+}
+
+static int64_t sim_now_ms(struct store *store)
+{
+    return ((struct sim_store *)store)->now_ms;
+}
+
+static enum err sim_verify(struct store *store,
+                           void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                           void *context)
+{
+    (void)store;
+    (void)on_check;
+    (void)context;
+    return ERR_OK; /* the simulator checks every step itself */
+}
+
+static void sim_close(struct store *store)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    CHECK(list_empty(&sim->jobs));
+    sim_tables_deinit(sim);
+    free(sim);
+}
+
+static const struct store_functions functions = {
+    .submit = sim_submit,
+    .resolve = sim_resolve,
+    .lookup = sim_lookup,
+    .query = sim_query,
+    .load = sim_load,
+    .fd = sim_fd,
+    .poll = sim_poll,
+    .is_up = sim_is_up,
+    .now_ms = sim_now_ms,
+    .verify = sim_verify,
+    .close = sim_close,
+};
+
+struct store *sim_store_create(uint64_t seed)
+{
+    struct sim_store *sim = calloc(1, sizeof(*sim));
+    CHECK(sim != NULL);
+    sim->store.functions = &functions;
+    rng_init_seed(&sim->rng, seed);
+    list_init(&sim->jobs);
+    sim_tables_init(sim);
+    return &sim->store;
+}
+
+const struct sim_tables *sim_store_tables(struct store *store)
+{
+    return &((struct sim_store *)store)->tables;
+}
+
+void sim_store_set_faults(struct store *store, const struct sim_faults *faults)
+{
+    ((struct sim_store *)store)->faults = *faults;
+}
+
+void sim_store_set_now(struct store *store, int64_t now_ms)
+{
+    ((struct sim_store *)store)->now_ms = now_ms;
+}
+
+int64_t sim_store_next_ms(struct store *store)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    int64_t next = INT64_MAX;
+    LIST_FOR_EACH(node, &sim->jobs)
+    {
+        int64_t at = CONTAINER_OF(node, struct sim_job, node)->at_ms;
+        next = at < next ? at : next;
+    }
+    return next;
+}

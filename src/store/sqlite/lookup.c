@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lookup thread: answers the lane's questions about things that are not in
+ * memory — keys, holds and checkouts that have ended, holds that are overdue.
+ * It takes all that wait and answers them from one snapshot; the answers go
+ * back through store_poll().
+ *
+ * Invariants: (1) a lookup sees every batch whose on_done has run. (2) Every
+ * lookup names its organization; only LOOKUP_DUE_HOLDS goes over all. (3) What
+ * is found is copied into the lookup's arena. (4) It never waits for lists for
+ * people: those have a thread of their own. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "store/sqlite/cells.h"
+#include "store/sqlite/sqlite_int.h"
+
+#define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
+
+enum { ROW_COUNT_FIRST = 16 };
+
+static int lookup_key(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_KEY);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_blob(statement, 2, lookup->key, sizeof(lookup->key));
+    bind_int(statement, 3, lookup->now_ms - KEY_LIFE_MS);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == (int)sizeof(lookup->body)) {
+        lookup->found = true;
+        memcpy(lookup->body, sqlite3_column_blob(statement, 0), sizeof(lookup->body));
+        const void *result = sqlite3_column_blob(statement, 1);
+        lookup->result_size = (size_t)sqlite3_column_bytes(statement, 1);
+        lookup->result = result != NULL ? arena_copy(lookup->arena, result, lookup->result_size) : NULL;
+    }
+    int reset = sqlite3_reset(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : reset;
+}
+
+/* Doubles an array in the arena when it is full. */
+static void *rows_grow(struct arena *arena, void *rows, int32_t count, size_t size, int32_t *capacity)
+{
+    if (count < *capacity)
+        return rows;
+    *capacity = *capacity == 0 ? ROW_COUNT_FIRST : *capacity * 2;
+    void *grown = arena_alloc(arena, size * (size_t)*capacity);
+    if (count > 0)
+        memcpy(grown, rows, size * (size_t)count);
+    return grown;
+}
+
+/* All holds that a bound statement selects. */
+static int lookup_read_holds(sqlite3_stmt *statement, struct store_lookup *lookup)
+{
+    int32_t capacity = 0;
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        lookup->holds = rows_grow(lookup->arena, lookup->holds, lookup->hold_count, sizeof(*lookup->holds),
+                                  &capacity);
+        if (!row_read_hold(statement, lookup->arena, &lookup->holds[lookup->hold_count])) {
+            (void)sqlite3_reset(statement);
+            return SQLITE_CORRUPT;
+        }
+        lookup->hold_count++;
+    }
+    int reset = sqlite3_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : reset;
+}
+
+static int lookup_read_tickets(sqlite3_stmt *statement, struct store_lookup *lookup)
+{
+    int32_t capacity = 0;
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        lookup->tickets = rows_grow(lookup->arena, lookup->tickets, lookup->ticket_count,
+                                    sizeof(*lookup->tickets), &capacity);
+        if (!row_read_ticket(statement, &lookup->tickets[lookup->ticket_count])) {
+            (void)sqlite3_reset(statement);
+            return SQLITE_CORRUPT;
+        }
+        lookup->ticket_count++;
+    }
+    int reset = sqlite3_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : reset;
+}
+
+static int lookup_hold(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_HOLD);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    int rc = lookup_read_holds(statement, lookup);
+    lookup->found = lookup->hold_count == 1;
+    return rc;
+}
+
+static int lookup_due_holds(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_DUE_HOLDS);
+    bind_int(statement, 1, lookup->now_ms);
+    bind_int(statement, 2, lookup->limit);
+    int rc = lookup_read_holds(statement, lookup);
+    lookup->found = lookup->hold_count > 0;
+    return rc;
+}
+
+static int lookup_checkout(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_CHECKOUT);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        lookup->found = row_read_checkout(statement, lookup->arena, &lookup->checkout);
+    bool corrupt = rc == SQLITE_ROW && !lookup->found;
+    int reset = sqlite3_reset(statement);
+    if (corrupt)
+        return SQLITE_CORRUPT;
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : reset;
+
+    statement = connection_statement(connection, STATEMENT_LOOKUP_CHECKOUT_HOLDS);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    rc = lookup_read_holds(statement, lookup);
+    if (rc != SQLITE_OK)
+        return rc;
+    statement = connection_statement(connection, STATEMENT_LOOKUP_CHECKOUT_TICKETS);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    return lookup_read_tickets(statement, lookup);
+}
+
+static int lookup_answer(struct connection *connection, struct store_lookup *lookup)
+{
+    switch (lookup->kind) {
+    case LOOKUP_KEY:
+        return lookup_key(connection, lookup);
+    case LOOKUP_HOLD:
+        return lookup_hold(connection, lookup);
+    case LOOKUP_CHECKOUT:
+        return lookup_checkout(connection, lookup);
+    case LOOKUP_DUE_HOLDS:
+        return lookup_due_holds(connection, lookup);
+    }
+    CHECK(false && "a kind of lookup that does not exist");
+    return SQLITE_MISUSE;
+}
+
+static void lookup_clear(struct store_lookup *lookup)
+{
+    lookup->err = ERR_OK;
+    lookup->found = false;
+    lookup->result = NULL;
+    lookup->result_size = 0;
+    lookup->holds = NULL;
+    lookup->hold_count = 0;
+    lookup->tickets = NULL;
+    lookup->ticket_count = 0;
+}
+
+/* A closed connection is one that failed: it is opened again for the next turn. */
+static int lookup_begin(struct sqlite_store *sqlite, struct connection *connection)
+{
+    char why[SQLITE_WHY_SIZE];
+    if (connection->db == NULL) {
+        if (connection_open(connection, sqlite->file.path, true, why, sizeof(why)) != ERR_OK)
+            return SQLITE_CANTOPEN;
+        if (connection_prepare(connection, USE_LOOKUP, why, sizeof(why)) != ERR_OK) {
+            connection_close(connection);
+            return SQLITE_CANTOPEN;
+        }
+    }
+    return connection_run(connection, STATEMENT_BEGIN_READ);
+}
+
+void *lookup_main(void *argument)
+{
+    struct sqlite_store *sqlite = argument;
+    struct connection connection = {.db = NULL};
+    struct list lookups;
+    list_init(&lookups);
+    while (worker_take(&sqlite->lookups, &lookups, -1)) {
+        int begun = lookup_begin(sqlite, &connection), worst = begun;
+        LIST_FOR_EACH(node, &lookups) {
+            struct store_lookup *lookup = CONTAINER_OF(node, struct store_lookup, node);
+            lookup_clear(lookup);
+            int rc = begun == SQLITE_OK ? lookup_answer(&connection, lookup) : begun;
+            lookup->err = connection_err(rc);
+            if (rc != SQLITE_OK)
+                worst = rc;
+        }
+        if (begun == SQLITE_OK)
+            connection_rollback(&connection);
+        if (worst != SQLITE_OK)
+            connection_close(&connection);
+        done_post_lookups(&sqlite->done, &lookups);
+    }
+    connection_close(&connection);
+    return NULL;
+}

@@ -1,0 +1,4 @@
+UPDATE checkouts
+SET status = ?3, refund = ?4, reason = ?5, total_cents = ?6, expires_at = ?7, paying_since = ?8,
+    payment_deadline = ?9, ended_at = ?10, payment_token = ?11, notes = ?12
+WHERE organization_id = ?1 AND id = ?2;

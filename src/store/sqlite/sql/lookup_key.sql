@@ -1,0 +1,3 @@
+SELECT body, result
+FROM idempotency_keys
+WHERE organization_id = ?1 AND key = ?2 AND created_at > ?3;

@@ -1,0 +1,2 @@
+INSERT INTO organizations (id, name, created_at)
+VALUES (?1, ?2, ?3);

@@ -1,0 +1,2 @@
+SELECT coalesce(max(place), 0) + 1
+FROM seats;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For the files of the SQLite store only: its parts and who owns them.
+ *
+ *   lane ──submit──▶ writer thread ──one transaction a batch──▶ file
+ *     ▲                   │
+ *     └── store_poll ◀── done ◀── lookup thread ◀──lookup── lane
+ *                                 query thread  ◀──query─── loops */
+#ifndef HOLDFAST_STORE_SQLITE_SQLITE_INT_H
+#define HOLDFAST_STORE_SQLITE_SQLITE_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "store/changes.h"
+#include "store/sqlite/connection.h"
+#include "store/stats.h"
+#include "store/store_int.h"
+
+/* ---- Work for one thread ---- */
+
+struct worker { /* a thread and what waits for it */
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct list waiting; /* under lock */
+    bool stopping;       /* under lock */
+};
+
+void worker_init(struct worker *worker);
+void worker_deinit(struct worker *worker);
+enum err worker_start(struct worker *worker, const char *name, void *(*body)(void *), void *argument) MUST_CHECK;
+void worker_stop(struct worker *worker); /* the body finishes what waits, then ends */
+enum err worker_post(struct worker *worker, struct list *node) MUST_CHECK; /* refused once stopping */
+/* Moves what waits to `out`; waits for it up to timeout_ms (−1: for ever). False: stopping, and nothing left. */
+bool worker_take(struct worker *worker, struct list *out, int timeout_ms);
+
+/* ---- Answers for the lane ---- */
+
+struct done {
+    pthread_mutex_t lock;
+    struct list batches; /* under lock */
+    struct list lookups; /* under lock */
+    int fd;              /* readable when one of them is not empty */
+};
+
+enum err done_init(struct done *done) MUST_CHECK;
+void done_deinit(struct done *done);
+void done_post_batch(struct done *done, struct store_batch *batch);
+void done_post_lookups(struct done *done, struct list *lookups);
+void done_poll(struct done *done);
+
+/* ---- The file ---- */
+
+enum { SQLITE_PATH_SIZE = 4096, SQLITE_WHY_SIZE = 512 };
+
+struct file {
+    char path[SQLITE_PATH_SIZE]; /* without symbolic links, so that one file has one lock */
+    int lock_fd;                 /* −1: not locked */
+};
+
+enum err file_resolve(struct file *file, const char *path, bool must_exist, char *why, size_t why_size) MUST_CHECK;
+enum err file_lock(struct file *file, char *why, size_t why_size) MUST_CHECK;
+enum err file_create(struct file *file, char *why, size_t why_size) MUST_CHECK; /* if it is not there: empty, 0600 */
+void file_unlock(struct file *file);
+
+/* ---- Writing ---- */
+
+struct writer {
+    struct worker worker;
+    struct connection connection;
+    bool prepared;             /* it was ready for batches once */
+    bool broken;               /* open the connection again before the next use */
+    int log_page_count;        /* pages in the write-ahead log after the last commit */
+    int checkpoint_at;         /* that many pages: time for the next checkpoint */
+    struct map places;         /* by event id: struct event_places */
+    struct stats stats;        /* of the batch at hand */
+    struct buf changes;        /* the same */
+    char why[SQLITE_WHY_SIZE]; /* why the last unit was refused */
+};
+
+struct sqlite_store {
+    struct store store;
+    struct file file;
+    struct done done;
+    _Atomic bool up;
+    struct writer writer;
+    struct worker lookups;
+    struct worker queries;
+};
+
+enum err writer_open(struct sqlite_store *sqlite, char *why, size_t why_size) MUST_CHECK; /* writes nothing yet */
+enum err writer_prepare(struct sqlite_store *sqlite, char *why, size_t why_size) MUST_CHECK;
+void writer_close(struct sqlite_store *sqlite);
+void *writer_main(void *sqlite);
+
+/* One unit inside the open transaction. SQLITE_OK and unit->result, or an SQLite error with
+ * writer->why filled; SQLITE_NOTFOUND means that a row to be updated was not there. */
+int unit_write(struct writer *writer, struct store_unit *unit) MUST_CHECK;
+
+int layout_replace(struct writer *writer, const struct layout_write *write) MUST_CHECK;
+/* Where the seats of an event begin; SQLITE_NOTFOUND if it has none. */
+int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id, int64_t *place,
+                 int64_t *count) MUST_CHECK;
+void layout_forget(struct writer *writer); /* after a rollback of something that changed a layout */
+
+int totals_write(struct writer *writer) MUST_CHECK; /* the statistics of the batch */
+
+/* ---- Reading ---- */
+
+void *lookup_main(void *sqlite);
+void *query_main(void *sqlite);
+enum err sqlite_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
+enum err sqlite_verify(struct store *store,
+                       void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                       void *context) MUST_CHECK;
+
+/* ---- Versions ---- */
+
+/* Ours, not newer, and if it is small enough to be looked through, not corrupted. Writes nothing. */
+enum err migrate_check(struct connection *connection, int *version, char *why, size_t why_size) MUST_CHECK;
+/* From *version, as migrate_check() found it, to the latest. */
+enum err migrate_apply(struct connection *connection, int *applied, int *version, char *why, size_t why_size)
+    MUST_CHECK;
+int migrate_latest(void);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes one unit inside the batch's open transaction: compares and sets its
+ * seats, takes its idempotency key, then everything else.
+ *
+ * Invariants: (1) nothing of a unit is written before all its seats were found
+ * at their expected versions and its key was free; there is one writer, so what
+ * was found stays so. (2) UNIT_MISSED fills `missed` and `current` of each seat
+ * that was not as expected. (3) A hold ends once: writing one that has ended is
+ * refused as bad data, so that statistics count each end once. (4) An update
+ * that finds no row is refused as bad data, never passed over.
+ *
+ * Runs on the writing thread. It decides nothing: what to write was decided by
+ * the lane. */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "store/sqlite/cells.h"
+#include "store/sqlite/sqlite_int.h"
+
+#define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
+
+/* For updates by id: one row, or the data is wrong. */
+static int unit_run_update(struct writer *writer, enum statement statement, const char *what)
+{
+    int rc = connection_run(&writer->connection, statement);
+    if (rc == SQLITE_OK && connection_changes(&writer->connection) != 1) {
+        snprintf(writer->why, sizeof(writer->why), "there is no such %s to update", what);
+        return SQLITE_NOTFOUND;
+    }
+    return rc;
+}
+
+/* ---- Seats ---- */
+
+/* The place of a seat; false if its event has no such place. */
+static int seat_place(struct writer *writer, const struct seat_row *row, int64_t *place, bool *exists)
+{
+    int64_t first, count;
+    int rc = layout_place(writer, &row->org_id, &row->event_id, &first, &count);
+    *exists = rc == SQLITE_OK && row->index >= 0 && row->index < count;
+    *place = *exists ? first + row->index : 0;
+    return rc == SQLITE_NOTFOUND ? SQLITE_OK : rc;
+}
+
+/* Reads what is at the seat's place; all zero if there is no such seat. */
+static int seat_read(struct writer *writer, const struct seat_row *wanted, struct seat_row *current)
+{
+    int64_t place;
+    bool exists;
+    *current = (struct seat_row){.org_id = wanted->org_id, .event_id = wanted->event_id, .id = wanted->id,
+                                 .index = wanted->index};
+    int rc = seat_place(writer, wanted, &place, &exists);
+    if (rc != SQLITE_OK || !exists)
+        return rc;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_SEAT_AT);
+    bind_int(statement, 1, place);
+    bind_uuid(statement, 2, &wanted->id);
+    bind_uuid(statement, 3, &wanted->org_id);
+    rc = sqlite3_step(statement);
+    bool known = rc != SQLITE_ROW || row_read_seat(statement, wanted->index, current);
+    int reset = sqlite3_reset(statement);
+    if (!known)
+        return SQLITE_CORRUPT;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : reset;
+}
+
+/* Reads every seat of the unit and marks those that are not as expected. */
+static int seats_compare(struct writer *writer, struct store_unit *unit)
+{
+    for (struct seat_write *w = unit->seats; w != NULL; w = w->next) {
+        int rc = seat_read(writer, &w->row, &w->current);
+        if (rc != SQLITE_OK)
+            return rc;
+        w->missed = w->current.version != w->row.version - 1;
+        if (w->missed)
+            unit->result = UNIT_MISSED;
+    }
+    return SQLITE_OK;
+}
+
+/* One compare-and-set; *set says whether the row was as expected. */
+static int seat_set(struct writer *writer, const struct seat_row *row, bool *set)
+{
+    int64_t place;
+    bool exists;
+    *set = false;
+    int rc = seat_place(writer, row, &place, &exists);
+    if (rc != SQLITE_OK || !exists)
+        return rc;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_SEAT_UPDATE);
+    bind_int(statement, 1, place);
+    bind_uuid(statement, 2, &row->id);
+    bind_uuid(statement, 3, &row->org_id);
+    bind_int(statement, 4, row->version - 1);
+    bind_text(statement, 5, seat_state_name(row->state));
+    bind_time(statement, 6, row->held_until_ms);
+    bind_time(statement, 7, row->locked_ms);
+    bind_uuid(statement, 8, &row->hold_id);
+    bind_uuid(statement, 9, &row->ticket_id);
+    rc = connection_run(&writer->connection, STATEMENT_SEAT_UPDATE);
+    *set = rc == SQLITE_OK && connection_changes(&writer->connection) == 1;
+    return rc;
+}
+
+/* ---- The idempotency key ---- */
+
+static int key_insert(struct writer *writer, const struct key_write *key, bool *taken)
+{
+    struct connection *connection = &writer->connection;
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_KEY_INSERT);
+    bind_uuid(statement, 1, &key->org_id);
+    bind_blob(statement, 2, key->key, sizeof(key->key));
+    bind_blob(statement, 3, key->body, sizeof(key->body));
+    if (key->result != NULL)
+        bind_blob(statement, 4, key->result, key->result_size);
+    else
+        bind_null(statement, 4);
+    bind_int(statement, 5, key->created_ms);
+    int rc = connection_run(connection, STATEMENT_KEY_INSERT);
+    *taken = rc == SQLITE_OK && connection_changes(connection) == 0;
+    return rc;
+}
+
+/* A key older than its life makes way: it is deleted, not changed, so that keys lie in order of making. */
+static int key_take(struct writer *writer, const struct key_write *key, bool *taken)
+{
+    struct connection *connection = &writer->connection;
+    int rc = key_insert(writer, key, taken);
+    if (rc != SQLITE_OK || !*taken)
+        return rc;
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_KEY_DELETE_OLD);
+    bind_uuid(statement, 1, &key->org_id);
+    bind_blob(statement, 2, key->key, sizeof(key->key));
+    bind_int(statement, 3, key->created_ms - KEY_LIFE_MS);
+    rc = connection_run(connection, STATEMENT_KEY_DELETE_OLD);
+    if (rc == SQLITE_OK && connection_changes(connection) == 1)
+        rc = key_insert(writer, key, taken);
+    return rc;
+}
+
+/* ---- Everything else, one function a table ---- */
+
+static void hold_bind_end(sqlite3_stmt *statement, int at, const struct hold_row *row)
+{
+    bind_time(statement, at, row->state == HOLD_EXPIRED ? row->ended_ms : 0);
+    bind_time(statement, at + 1, row->state == HOLD_CONVERTED ? row->ended_ms : 0);
+    bind_time(statement, at + 2, row->state == HOLD_CANCELLED ? row->ended_ms : 0);
+    bind_text(statement, at + 3, row->reason == END_NONE ? NULL : end_reason_name(row->reason));
+}
+
+static int hold_insert(struct writer *writer, const struct hold_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_HOLD_INSERT);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_uuid(statement, 3, &row->event_id);
+    bind_uuid(statement, 4, &row->seat_id);
+    bind_uuid(statement, 5, &row->user_id);
+    bind_uuid(statement, 6, &row->checkout_id);
+    bind_text(statement, 7, row->cart_token != NULL ? row->cart_token : "");
+    bind_text(statement, 8, hold_state_name(row->state));
+    bind_text(statement, 9, hold_source_name(row->source));
+    bind_int(statement, 10, row->price_cents);
+    bind_int(statement, 11, row->created_ms);
+    bind_int(statement, 12, row->held_until_ms);
+    hold_bind_end(statement, 13, row);
+    bind_text(statement, 17, row->notes);
+    return connection_run(&writer->connection, STATEMENT_HOLD_INSERT);
+}
+
+static int hold_update(struct writer *writer, const struct hold_row *row)
+{
+    enum statement kind = row->state == HOLD_ACTIVE ? STATEMENT_HOLD_UPDATE : STATEMENT_HOLD_END;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, kind);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_uuid(statement, 3, &row->checkout_id);
+    bind_text(statement, 4, row->cart_token != NULL ? row->cart_token : "");
+    bind_int(statement, 5, row->price_cents);
+    bind_int(statement, 6, row->held_until_ms);
+    bind_text(statement, 7, row->notes);
+    if (kind == STATEMENT_HOLD_END) {
+        bind_text(statement, 8, hold_state_name(row->state));
+        hold_bind_end(statement, 9, row);
+    }
+    return unit_run_update(writer, kind, "active hold");
+}
+
+static int checkout_insert(struct writer *writer, const struct checkout_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_CHECKOUT_INSERT);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_uuid(statement, 3, &row->event_id);
+    bind_uuid(statement, 4, &row->user_id);
+    bind_text(statement, 5, checkout_state_name(row->state));
+    bind_text(statement, 6, refund_state_name(row->refund));
+    bind_text(statement, 7, row->reason == END_NONE ? NULL : end_reason_name(row->reason));
+    bind_text(statement, 8, row->currency);
+    bind_int(statement, 9, row->total_cents);
+    bind_int(statement, 10, row->created_ms);
+    bind_int(statement, 11, row->expires_ms);
+    bind_time(statement, 12, row->paying_since_ms);
+    bind_time(statement, 13, row->payment_deadline_ms);
+    bind_time(statement, 14, row->ended_ms);
+    bind_text(statement, 15, row->payment_token);
+    bind_text(statement, 16, row->notes);
+    return connection_run(&writer->connection, STATEMENT_CHECKOUT_INSERT);
+}
+
+static int checkout_update(struct writer *writer, const struct checkout_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_CHECKOUT_UPDATE);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_text(statement, 3, checkout_state_name(row->state));
+    bind_text(statement, 4, refund_state_name(row->refund));
+    bind_text(statement, 5, row->reason == END_NONE ? NULL : end_reason_name(row->reason));
+    bind_int(statement, 6, row->total_cents);
+    bind_int(statement, 7, row->expires_ms);
+    bind_time(statement, 8, row->paying_since_ms);
+    bind_time(statement, 9, row->payment_deadline_ms);
+    bind_time(statement, 10, row->ended_ms);
+    bind_text(statement, 11, row->payment_token);
+    bind_text(statement, 12, row->notes);
+    return unit_run_update(writer, STATEMENT_CHECKOUT_UPDATE, "checkout");
+}
+
+static int ticket_write(struct writer *writer, const struct ticket_write *write)
+{
+    const struct ticket_row *row = &write->row;
+    enum statement kind = write->insert ? STATEMENT_TICKET_INSERT : STATEMENT_TICKET_UPDATE;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, kind);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    if (!write->insert) {
+        bind_time(statement, 3, row->refunded_ms);
+        return unit_run_update(writer, kind, "ticket");
+    }
+    bind_uuid(statement, 3, &row->event_id);
+    bind_uuid(statement, 4, &row->seat_id);
+    bind_uuid(statement, 5, &row->hold_id);
+    bind_uuid(statement, 6, &row->checkout_id);
+    bind_uuid(statement, 7, &row->user_id);
+    bind_int(statement, 8, row->price_cents);
+    bind_text(statement, 9, row->code);
+    bind_int(statement, 10, row->created_ms);
+    bind_time(statement, 11, row->refunded_ms);
+    return connection_run(&writer->connection, kind);
+}
+
+static int audit_insert(struct writer *writer, const struct audit_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_AUDIT_INSERT);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->actor_id);
+    bind_text(statement, 3, role_name(row->role));
+    bind_text(statement, 4, audit_action_name(row->action));
+    bind_text(statement, 5, row->entity_type);
+    bind_uuid(statement, 6, &row->entity_id);
+    bind_uuid(statement, 7, &row->seat_id);
+    bind_uuid(statement, 8, &row->event_id);
+    bind_uuid(statement, 9, &row->checkout_id);
+    bind_uuid(statement, 10, &row->user_id);
+    bind_text(statement, 11, row->scenario);
+    bind_text(statement, 12, row->reason);
+    bind_text(statement, 13, row->before);
+    bind_text(statement, 14, row->after);
+    bind_int_unless(statement, 15, row->held_duration_seconds, -1);
+    bind_text(statement, 16, row->ip);
+    bind_text(statement, 17, row->user_agent);
+    bind_text(statement, 18, row->request_id);
+    bind_int(statement, 19, row->created_ms);
+    return connection_run(&writer->connection, STATEMENT_AUDIT_INSERT);
+}
+
+static int event_write(struct writer *writer, const struct event_write *write)
+{
+    const struct event_row *row = &write->row;
+    enum statement kind = write->insert ? STATEMENT_EVENT_INSERT : STATEMENT_EVENT_UPDATE;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, kind);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_text(statement, 3, row->name);
+    bind_text(statement, 4, event_state_name(row->state));
+    bind_int_unless(statement, 5, row->sale_start_ms, TIME_NONE);
+    bind_int_unless(statement, 6, row->sale_end_ms, TIME_MAX);
+    bind_text(statement, 7, row->currency);
+    if (write->insert)
+        bind_int(statement, 8, row->created_ms);
+    bind_int(statement, 9, row->updated_ms);
+    int at = 10;
+#define BIND_POLICY(name, initial, least, most) bind_int(statement, at++, row->policy.name);
+    POLICY_MAP(BIND_POLICY)
+#undef BIND_POLICY
+    return write->insert ? connection_run(&writer->connection, kind) : unit_run_update(writer, kind, "event");
+}
+
+static int catalogue_write(struct writer *writer, const struct store_unit *unit)
+{
+    struct connection *connection = &writer->connection;
+    int rc = SQLITE_OK;
+    for (const struct org_write *w = unit->orgs; w != NULL && rc == SQLITE_OK; w = w->next) {
+        sqlite3_stmt *statement = connection_statement(connection, STATEMENT_ORGANIZATION_INSERT);
+        bind_uuid(statement, 1, &w->row.id);
+        bind_text(statement, 2, w->row.name);
+        bind_int(statement, 3, w->row.created_ms);
+        rc = connection_run(connection, STATEMENT_ORGANIZATION_INSERT);
+    }
+    for (const struct user_write *w = unit->users; w != NULL && rc == SQLITE_OK; w = w->next) {
+        sqlite3_stmt *statement = connection_statement(connection, STATEMENT_USER_WRITE);
+        bind_uuid(statement, 1, &w->row.org_id);
+        bind_uuid(statement, 2, &w->row.id);
+        bind_int(statement, 3, w->row.disabled);
+        bind_int(statement, 4, w->row.created_ms);
+        rc = connection_run(connection, STATEMENT_USER_WRITE);
+    }
+    for (const struct event_write *w = unit->events; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = event_write(writer, w);
+    for (const struct layout_write *w = unit->layouts; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = layout_replace(writer, w);
+    for (const struct block_write *w = unit->blocks; w != NULL && rc == SQLITE_OK; w = w->next) {
+        sqlite3_stmt *statement = connection_statement(connection, STATEMENT_BLOCK_UPDATE);
+        bind_uuid(statement, 1, &w->row.org_id);
+        bind_uuid(statement, 2, &w->row.event_id);
+        bind_uuid(statement, 3, &w->row.id);
+        bind_text(statement, 4, w->row.name);
+        bind_int(statement, 5, w->row.capacity);
+        bind_int(statement, 6, w->row.price_cents);
+        rc = unit_run_update(writer, STATEMENT_BLOCK_UPDATE, "block");
+    }
+    return rc;
+}
+
+static int snapshot_write(struct writer *writer, const struct snapshot_write *write)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_SNAPSHOT_WRITE);
+    bind_uuid(statement, 1, &write->org_id);
+    bind_uuid(statement, 2, &write->event_id);
+    bind_int(statement, 3, write->at_ms);
+    bind_int(statement, 4, write->counts[SEAT_AVAILABLE]);
+    bind_int(statement, 5, write->counts[SEAT_HELD]);
+    bind_int(statement, 6, write->counts[SEAT_SOLD]);
+    bind_int(statement, 7, write->counts[SEAT_BLOCKED]);
+    return connection_run(&writer->connection, STATEMENT_SNAPSHOT_WRITE);
+}
+
+/* Holds that end come first: a unit may end a hold and make another on the same seat. */
+static int holds_write(struct writer *writer, const struct hold_write *first)
+{
+    int rc = SQLITE_OK;
+    for (const struct hold_write *w = first; w != NULL && rc == SQLITE_OK; w = w->next) {
+        if (!w->insert)
+            rc = hold_update(writer, &w->row);
+    }
+    for (const struct hold_write *w = first; w != NULL && rc == SQLITE_OK; w = w->next) {
+        if (w->insert)
+            rc = hold_insert(writer, &w->row);
+    }
+    return rc;
+}
+
+static int rest_write(struct writer *writer, const struct store_unit *unit)
+{
+    int rc = catalogue_write(writer, unit);
+    for (const struct checkout_write *w = unit->checkouts; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = w->insert ? checkout_insert(writer, &w->row) : checkout_update(writer, &w->row);
+    if (rc == SQLITE_OK)
+        rc = holds_write(writer, unit->holds);
+    for (const struct ticket_write *w = unit->tickets; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = ticket_write(writer, w);
+    for (const struct snapshot_write *w = unit->snapshots; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = snapshot_write(writer, w);
+    for (const struct audit_write *w = unit->audits; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = audit_insert(writer, &w->row);
+    return rc;
+}
+
+/* Seats and key. A lone seat without a key needs no look beforehand: its update is the comparison. */
+static int guards_write(struct writer *writer, struct store_unit *unit)
+{
+    bool look = unit->key != NULL || (unit->seats != NULL && unit->seats->next != NULL);
+    bool taken = false, set = true;
+    int rc = look ? seats_compare(writer, unit) : SQLITE_OK;
+    if (rc == SQLITE_OK && unit->result == UNIT_OK && unit->key != NULL) {
+        rc = key_take(writer, unit->key, &taken);
+        if (taken)
+            unit->result = UNIT_KEY_TAKEN;
+    }
+    for (struct seat_write *w = unit->seats; w != NULL && rc == SQLITE_OK && unit->result == UNIT_OK; w = w->next) {
+        rc = seat_set(writer, &w->row, &set);
+        if (rc != SQLITE_OK || set)
+            continue;
+        if (look) { /* the same seat twice in one unit */
+            snprintf(writer->why, sizeof(writer->why), "a seat is written twice");
+            return SQLITE_NOTFOUND;
+        }
+        rc = seats_compare(writer, unit);
+        unit->result = UNIT_MISSED;
+    }
+    return rc;
+}
+
+int unit_write(struct writer *writer, struct store_unit *unit)
+{
+    unit->result = UNIT_OK;
+    writer->why[0] = '\0';
+    int rc = guards_write(writer, unit);
+    if (rc == SQLITE_OK && unit->result == UNIT_OK)
+        rc = rest_write(writer, unit);
+    if (rc != SQLITE_OK && writer->why[0] == '\0')
+        snprintf(writer->why, sizeof(writer->why), "%s", sqlite3_errmsg(writer->connection.db));
+    return rc;
+}

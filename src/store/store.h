@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The store: what was committed is the truth. One interface over SQLite,
+ * the simulator and others to come.
+ *
+ * The store never decides. A batch is a list of units; a unit is what one
+ * command writes, all of it or nothing. Every change of a seat is a
+ * compare-and-set on its version: a unit whose seats are not all at the
+ * expected version is left out whole (UNIT_MISSED) and its neighbours go on.
+ *
+ * Contract of every asynchronous call here: an error returned means the
+ * callback never runs; otherwise it runs exactly once. Callbacks of
+ * store_submit(), store_resolve() and store_lookup() run inside store_poll(),
+ * on the thread that calls it (the lane's); those of store_query() run on the
+ * store's reading thread. */
+#ifndef HOLDFAST_STORE_STORE_H
+#define HOLDFAST_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/model.h"
+
+struct store; /* opaque; its first member is a table of these functions: see store_int.h */
+
+/* ---- What a unit writes: lists, each linked by `next`, in the batch's arena. ---- */
+
+struct seat_write {
+    struct seat_write *next;
+    struct seat_row row; /* the new row; the store must find version row.version − 1 */
+    enum seat_state before; /* for the statistics */
+    struct uuid block_id;   /* for the statistics */
+    /* Filled in when the unit missed: */
+    bool missed;
+    struct seat_row current; /* what is there instead */
+};
+
+struct hold_write { /* insert, or update by id of all that may change */
+    struct hold_write *next;
+    bool insert;
+    struct hold_row row;
+    struct uuid block_id; /* for the statistics */
+};
+
+struct checkout_write { /* insert, or update by id */
+    struct checkout_write *next;
+    bool insert;
+    struct checkout_row row;
+};
+
+struct ticket_write { /* insert, or update of refunded_ms by id */
+    struct ticket_write *next;
+    bool insert;
+    struct ticket_row row;
+};
+
+struct audit_write {
+    struct audit_write *next;
+    struct audit_row row;
+};
+
+struct user_write { /* insert or update by (organization, id) */
+    struct user_write *next;
+    struct user_row row;
+};
+
+struct org_write { /* insert */
+    struct org_write *next;
+    struct org_row row;
+};
+
+struct event_write { /* insert, or update by id */
+    struct event_write *next;
+    bool insert;
+    struct event_row row;
+};
+
+struct block_write { /* update of name, capacity and price by id */
+    struct block_write *next;
+    struct block_row row;
+};
+
+struct layout_seat {
+    struct uuid id;
+    int32_t block; /* ordinal of its block */
+    int32_t row;   /* ordinals, from 1 */
+    int32_t seat;
+    const char *row_label;
+    const char *seat_label;
+};
+
+struct layout_write { /* replaces all blocks and seats of the event */
+    struct layout_write *next;
+    struct uuid org_id;
+    struct uuid event_id;
+    const char *document; /* the layout document, JSON */
+    const struct block_row *blocks;
+    int32_t block_count;
+    const struct layout_seat *seats; /* in layout order; all available, version 1 */
+    int32_t seat_count;
+};
+
+struct snapshot_write {
+    struct snapshot_write *next;
+    struct uuid org_id;
+    struct uuid event_id;
+    int64_t at_ms;
+    int32_t counts[SEAT_STATE_COUNT];
+};
+
+struct key_write { /* an Idempotency-Key: insert; taken if it exists and is younger than 24 h */
+    struct uuid org_id;
+    uint8_t key[32];  /* hash of user, method, path and key */
+    uint8_t body[32]; /* hash of the body */
+    const void *result; /* packed ids and codes, see lane/result.h */
+    size_t result_size;
+    int64_t created_ms;
+};
+
+enum unit_result {
+    UNIT_OK,
+    UNIT_MISSED,    /* a seat was not at the expected version */
+    UNIT_KEY_TAKEN, /* its idempotency key was there already */
+    UNIT_BAD,       /* the store refused its data; neighbours are not affected */
+};
+
+struct store_unit {
+    struct list node; /* in store_batch.units */
+    struct seat_write *seats;
+    struct hold_write *holds;
+    struct checkout_write *checkouts;
+    struct ticket_write *tickets;
+    struct audit_write *audits;
+    struct user_write *users;
+    struct org_write *orgs;
+    struct event_write *events;
+    struct block_write *blocks;
+    struct layout_write *layouts;
+    struct snapshot_write *snapshots;
+    struct key_write *key; /* or NULL */
+    void *owner;           /* the lane's */
+    enum unit_result result;
+};
+
+enum store_outcome {
+    STORE_COMMITTED, /* each unit's result says what became of it */
+    STORE_FAILED,    /* nothing was written, and never will be */
+    STORE_UNKNOWN,   /* ask store_resolve() */
+};
+
+struct store_batch {
+    struct list node; /* the store's, while it has the batch */
+    struct uuid id;
+    struct arena arena; /* owns the units and all they point to */
+    struct list units;
+    int32_t unit_count;
+    int64_t now_ms;
+    int64_t purge_before_ms; /* not 0: also delete some keys and batch ids older than this */
+    void (*on_done)(struct store_batch *batch);
+    void *context;
+    /* Filled in: */
+    enum store_outcome outcome;
+    enum err err; /* why it failed */
+    int64_t commit_us; /* how long it took */
+};
+
+/* Borrows the batch until on_done. Any number may be submitted; the store keeps their order. */
+enum err store_submit(struct store *store, struct store_batch *batch) MUST_CHECK;
+
+/* Finds out what became of a batch whose outcome is STORE_UNKNOWN, and sees to
+ * it that it cannot commit later. Same callback, same results; may stay unknown. */
+enum err store_resolve(struct store *store, struct store_batch *batch) MUST_CHECK;
+
+/* ---- Looking up single things that are not in memory ---- */
+
+enum lookup_kind { LOOKUP_KEY, LOOKUP_HOLD, LOOKUP_CHECKOUT, LOOKUP_DUE_HOLDS };
+
+struct store_lookup {
+    struct list node; /* the store's, while it has the lookup */
+    enum lookup_kind kind;
+    struct uuid org_id;
+    struct uuid id;      /* of the hold or checkout */
+    uint8_t key[32];     /* LOOKUP_KEY */
+    int64_t now_ms;      /* LOOKUP_KEY: older than 24 h counts as absent. DUE_HOLDS: held_until + grace ≤ this, all tenants */
+    int32_t limit;       /* LOOKUP_DUE_HOLDS */
+    struct arena *arena; /* borrows: for the results */
+    void (*on_done)(struct store_lookup *lookup);
+    void *context;
+    /* Filled in: */
+    enum err err;
+    bool found;
+    uint8_t body[32]; /* LOOKUP_KEY */
+    const void *result;
+    size_t result_size;
+    struct checkout_row checkout;  /* LOOKUP_CHECKOUT, with its holds and tickets in seat order */
+    struct hold_row *holds;        /* LOOKUP_HOLD: one; LOOKUP_CHECKOUT; LOOKUP_DUE_HOLDS */
+    int32_t hold_count;
+    struct ticket_row *tickets;
+    int32_t ticket_count;
+};
+
+enum err store_lookup(struct store *store, struct store_lookup *lookup) MUST_CHECK;
+
+/* ---- Lists for people: rows as JSON ---- */
+
+enum query_kind {
+    QUERY_AUDIT,             /* newest first */
+    QUERY_CHECKOUTS,         /* newest first */
+    QUERY_OCCUPANCY_HISTORY, /* of event_id, oldest first, since `since_ms` */
+    QUERY_ANALYTICS,         /* of event_id: per block and hour; see store/query.h */
+    QUERY_HOLD_COUNT,        /* active holds of event_id: one row {count} */
+    QUERY_USERS,             /* of the organization, with user_id: one row {user_id, disabled, created_at} */
+    QUERY_KIND_COUNT
+};
+
+struct store_query {
+    struct list node; /* the store's, while it has the query */
+    enum query_kind kind;
+    struct uuid org_id; /* always */
+    /* Filters; nil, NULL or 0: not set */
+    struct uuid entity_id, seat_id, event_id, user_id, checkout_id;
+    const char *action; /* audit action */
+    const char *status; /* checkout state */
+    int64_t since_ms;
+    int64_t after; /* cursor: rows after this one, as `next` of the page before; 0: from the start */
+    int32_t limit;
+    void (*on_done)(struct store_query *query);
+    void *context;
+    /* Filled in: */
+    enum err err;
+    struct buf rows; /* owned by the query's owner: a JSON array of objects */
+    int32_t row_count;
+    int64_t next; /* cursor for the next page, or 0 */
+};
+
+enum err store_query(struct store *store, struct store_query *query) MUST_CHECK;
+
+/* ---- Start, health, proof ---- */
+
+/* Calls in this order: organizations, users, events each followed by its
+ * layout (blocks, then the document, then seats in layout order, then per-block
+ * totals of holds ever made), active holds, checkouts that are open or owe a
+ * refund. What is passed is borrowed for the call. An error stops the load. */
+struct store_loader {
+    enum err (*on_org)(void *context, const struct org_row *org);
+    enum err (*on_user)(void *context, const struct user_row *user);
+    enum err (*on_event)(void *context, const struct event_row *event);
+    enum err (*on_layout)(void *context, const struct uuid *event_id, const char *document,
+                          const struct block_row *blocks, int32_t block_count, int64_t holds_ever);
+    enum err (*on_seat)(void *context, const struct seat_row *seat);
+    enum err (*on_hold)(void *context, const struct hold_row *hold);
+    enum err (*on_checkout)(void *context, const struct checkout_row *checkout);
+};
+enum err store_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
+
+int store_fd(struct store *store);   /* readable when store_poll() has something to do */
+void store_poll(struct store *store); /* runs the callbacks that are due */
+bool store_is_up(struct store *store); /* any thread: did the last write or probe succeed */
+int64_t store_now_ms(struct store *store); /* the store's clock */
+
+/* Walks the whole store and proves the promises; calls back once per check with
+ * the number of rows that break it (0: it holds) and one example. */
+enum err store_verify(struct store *store,
+                      void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                      void *context) MUST_CHECK;
+
+/* ---- Opening ---- */
+
+struct store_options {
+    bool read_only;   /* for verify: no migration, no lock */
+    bool no_migrate;  /* fail with ERR_STORE_OPEN if migrations are due */
+};
+
+/* url: "sqlite:PATH". On failure `why` says in one sentence what is wrong. */
+enum err store_open(const char *url, const struct store_options *options, struct store **out,
+                    char *why, size_t why_size) MUST_CHECK;
+void store_close(struct store *store); /* waits for what was submitted; NULL is fine */
+
+/* Applies what is due. On success says how many were applied and the version reached. */
+enum err store_migrate(const char *url, int *applied, int *version, char *why, size_t why_size) MUST_CHECK;
+
+#endif
