@@ -6,6 +6,7 @@
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of one write, not the end of the process */
+    signal(SIGPIPE,
+           SIG_IGN); /* a reader that went away is an error of one write, not the end of the process */
     return cli_main(argc, argv);
 }

@@ -23,9 +23,10 @@ struct body;
 struct layout_cache;
 
 enum {
-    API_SEEN_COUNT = 4096, /* users registered a moment ago */
-    API_SEEN_MS = 5000,    /* how long such a moment is */
-    API_RETRY_SECONDS = 1, /* Retry-After when nobody knows better */
+    API_SEEN_COUNT = 4096,  /* users registered a moment ago */
+    API_SEEN_MS = 5000,     /* how long such a moment is */
+    API_RETRY_SECONDS = 1,  /* Retry-After when nobody knows better */
+    API_ANSWER_SIZE = 1024, /* room made at once for an answer */
     API_REGISTRY_TRY_COUNT_MAX = 8,
 };
 

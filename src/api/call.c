@@ -146,6 +146,7 @@ void api_query(struct api_call *call, void (*on_success)(struct api_call *call))
 void api_json_open(struct buf *out, struct jsonw *json)
 {
     buf_init(out);
+    buf_reserve(out, API_ANSWER_SIZE); /* most answers fit; a failure sticks in the buffer */
     jsonw_begin(json, out);
     jsonw_object_open(json);
     jsonw_key(json, "data");

@@ -15,7 +15,8 @@ static bool address_complain(const struct options *options, enum option option, 
     char origin[512];
 
     options_origin(options, option, origin, sizeof origin);
-    snprintf(why, why_size, "%s: '%.100s' is not an address to listen on (%s)", origin, options->values[option], what);
+    snprintf(why, why_size, "%s: '%.100s' is not an address to listen on (%s)", origin,
+             options->values[option], what);
     return false;
 }
 
@@ -52,15 +53,16 @@ bool address_parse(const struct options *options, enum option option, struct add
     const char *port_text;
 
     if (!split_host_port(options->values[option], host, sizeof host, &port_text))
-        return address_complain(options, option, "expected ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080", why,
-                                why_size);
+        return address_complain(options, option,
+                                "expected ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080", why, why_size);
     unsigned long port = strtoul(port_text, &end, 10);
     if (port_text[0] < '0' || port_text[0] > '9' || *end != '\0' || port > 65535)
         return address_complain(options, option, "the port must be a number from 0 to 65535", why, why_size);
     int status = getaddrinfo(host, NULL, &hints, &found);
     if (status != 0)
         return address_complain(options, option, gai_strerror(status), why, why_size);
-    status = getnameinfo(found->ai_addr, found->ai_addrlen, out->host, sizeof out->host, NULL, 0, NI_NUMERICHOST);
+    status =
+        getnameinfo(found->ai_addr, found->ai_addrlen, out->host, sizeof out->host, NULL, 0, NI_NUMERICHOST);
     freeaddrinfo(found);
     if (status != 0)
         return address_complain(options, option, gai_strerror(status), why, why_size);
@@ -72,10 +74,12 @@ void address_format_url(const struct address *address, char *out, size_t out_siz
 {
     bool is_ipv6 = strchr(address->host, ':') != NULL;
 
-    snprintf(out, out_size, is_ipv6 ? "http://[%s]:%u" : "http://%s:%u", address->host, (unsigned)address->port);
+    snprintf(out, out_size, is_ipv6 ? "http://[%s]:%u" : "http://%s:%u", address->host,
+             (unsigned)address->port);
 }
 
-bool options_uuid(const struct options *options, enum option option, struct uuid *out, char *why, size_t why_size)
+bool options_uuid(const struct options *options, enum option option, struct uuid *out, char *why,
+                  size_t why_size)
 {
     const char *text = options->values[option];
 

@@ -115,7 +115,8 @@ static bool find_seats(struct bench *bench)
     json_array_foreach(events, i, event)
     {
         const char *id = json_string_value(json_object_get(event, "event_id"));
-        if (good && id != NULL && strlen(id) == BENCH_ID_SIZE && bench->load.event_count < BENCH_EVENT_COUNT_MAX)
+        if (good && id != NULL && strlen(id) == BENCH_ID_SIZE &&
+            bench->load.event_count < BENCH_EVENT_COUNT_MAX)
             good = add_seats(bench, client, id);
     }
     json_decref(events);
@@ -165,7 +166,8 @@ static bool prepare_given_server(struct bench *bench)
     }
     listen.values[OPTION_LISTEN] = options->values[OPTION_URL] + 7;
     if (!address_parse(&listen, OPTION_LISTEN, &address, bench->why, bench->why_size)) {
-        snprintf(bench->why, bench->why_size, "--url must be http://ADDRESS:PORT, not '%.100s'", options->values[OPTION_URL]);
+        snprintf(bench->why, bench->why_size, "--url must be http://ADDRESS:PORT, not '%.100s'",
+                 options->values[OPTION_URL]);
         return false;
     }
     address_format_url(&address, bench->url, sizeof bench->url);
@@ -175,7 +177,8 @@ static bool prepare_given_server(struct bench *bench)
     if (options_given(options, OPTION_TOKEN) || options_given(options, OPTION_TOKEN_FILE))
         return repeat_token(bench);
     if (!options_given(options, OPTION_JWT_SECRET_FILE) || !options_given(options, OPTION_ORG)) {
-        snprintf(bench->why, bench->why_size, "--url needs --token or --token-file, or --jwt-secret-file and --org");
+        snprintf(bench->why, bench->why_size,
+                 "--url needs --token or --token-file, or --jwt-secret-file and --org");
         return false;
     }
     if (!options_uuid(options, OPTION_ORG, &org_id, bench->why, bench->why_size) ||
@@ -216,15 +219,16 @@ static void print_result(const struct bench *bench)
     double max_ms = (double)result->latency_max_us / 1000;
 
     if (bench->options->values[OPTION_JSON] != NULL) {
-        printf("{\"holds_per_second\": %.0f, \"seconds\": %.3f, \"connections\": %d, \"held\": %lld, \"refused\": %lld, "
+        printf("{\"holds_per_second\": %.0f, \"seconds\": %.3f, \"connections\": %d, \"held\": %lld, "
+               "\"refused\": %lld, "
                "\"failed\": %lld, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, \"stored\": %lld}\n",
                rate, seconds, bench->load.connection_count, (long long)result->held_count,
                (long long)result->refused_count, (long long)result->failed_count, p50_ms, p99_ms, max_ms,
                (long long)bench->stored_count);
         return;
     }
-    printf("durable holds   %.0f/s  (%lld in %.1f s over %d connections)\n", rate, (long long)result->held_count, seconds,
-           bench->load.connection_count);
+    printf("durable holds   %.0f/s  (%lld in %.1f s over %d connections)\n", rate,
+           (long long)result->held_count, seconds, bench->load.connection_count);
     printf("latency         p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", p50_ms, p99_ms, max_ms);
     printf("other answers   %lld refused, %lld failed", (long long)result->refused_count,
            (long long)result->failed_count);

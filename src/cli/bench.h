@@ -50,7 +50,8 @@ struct bench_result {
 
 /* ---- bench_client.c ---- */
 
-bool bench_drive(const struct bench_load *load, struct bench_result *result, char *why, size_t why_size) MUST_CHECK;
+bool bench_drive(const struct bench_load *load, struct bench_result *result, char *why,
+                 size_t why_size) MUST_CHECK;
 /* The latency that `share` (0 … 1) of the answers did not exceed. */
 int64_t bench_latency_us(const struct bench_result *result, double share);
 

@@ -28,7 +28,7 @@ enum {
     ANSWER_SIZE = 8192,
     EVENT_COUNT = 512,
     DRAIN_US = 5000000,
-    EVENT_OFFSET = 17, /* in "POST /api/events/" */
+    EVENT_OFFSET = 17,                              /* in "POST /api/events/" */
     SEAT_OFFSET = EVENT_OFFSET + BENCH_ID_SIZE + 7, /* then "/seats/" */
     FAILURE_COUNT_MAX = 1000,
 };
@@ -265,8 +265,8 @@ bool bench_drive(const struct bench_load *load, struct bench_result *result, cha
     for (int i = 0; i < load->connection_count; i++) {
         make_request(&loop.connections[i], load, load->tokens[i]);
         if (!connection_open(&loop, &loop.connections[i])) {
-            snprintf(why, why_size, "connection %d to port %u could not be made: %s", i + 1, (unsigned)load->port,
-                     strerror(errno));
+            snprintf(why, why_size, "connection %d to port %u could not be made: %s", i + 1,
+                     (unsigned)load->port, strerror(errno));
             goto done;
         }
     }
@@ -279,7 +279,8 @@ bool bench_drive(const struct bench_load *load, struct bench_result *result, cha
     result->seats_ran_out = loop.seat_next == load->seat_count;
     loop.counting = false;
     if (!good)
-        snprintf(why, why_size, "the server breaks connections: %lld were lost", (long long)result->failed_count);
+        snprintf(why, why_size, "the server breaks connections: %lld were lost",
+                 (long long)result->failed_count);
     else if (run_until(&loop, clock_monotonic_us() + DRAIN_US) && loop.waiting_count > 0)
         result->failed_count += loop.waiting_count;
 done:

@@ -25,14 +25,17 @@ enum { START_MS_MAX = 60000, STOP_MS_MAX = 30000 };
 static void write_document(struct buf *out, const char *org_id, int number)
 {
     buf_printf(out, "{\"organization\":{\"id\":\"%s\",\"name\":\"Bench\"},", org_id);
-    buf_printf(out,
-               "\"event\":{\"name\":\"Bench %d\",\"status\":\"published\",\"policy\":{\"hold_ttl_seconds\":3600,"
-               "\"hold_max_seconds\":3600,\"max_seats_per_user\":0,\"rate_limit_holds\":0}},",
-               number);
+    buf_printf(
+        out,
+        "\"event\":{\"name\":\"Bench %d\",\"status\":\"published\",\"policy\":{\"hold_ttl_seconds\":3600,"
+        "\"hold_max_seconds\":3600,\"max_seats_per_user\":0,\"rate_limit_holds\":0}},",
+        number);
     buf_put_text(out, "\"layout\":{\"name\":\"Field\",\"blocks\":[");
     for (int block = 0; block < 10; block++) {
-        buf_printf(out, "%s{\"section\":\"A\",\"subsection\":%d,\"name\":\"Field %d\",\"price_cents\":1000,\"rows\":[",
-                   block > 0 ? "," : "", block + 1, block + 1);
+        buf_printf(
+            out,
+            "%s{\"section\":\"A\",\"subsection\":%d,\"name\":\"Field %d\",\"price_cents\":1000,\"rows\":[",
+            block > 0 ? "," : "", block + 1, block + 1);
         for (int row = 0; row < 100; row++)
             buf_printf(out, "%s{\"label\":\"%d\",\"seats\":100}", row > 0 ? "," : "", row + 1);
         buf_put_text(out, "]}");
@@ -54,8 +57,9 @@ static bool fill_event(struct store *store, const struct uuid *org_id, int numbe
     buf_init(&document);
     uuid_format(org_id, org_text);
     write_document(&document, org_text, number);
-    bool good = import_parse(document.data, document.size, rng, clock_now_ms(), &arena, &plan, why, why_size) &&
-                import_write(store, &plan, rng, clock_now_ms(), &progress, why, why_size);
+    bool good =
+        import_parse(document.data, document.size, rng, clock_now_ms(), &arena, &plan, why, why_size) &&
+        import_write(store, &plan, rng, clock_now_ms(), &progress, why, why_size);
     buf_deinit(&document);
     arena_deinit(&arena);
     return good;
@@ -70,8 +74,8 @@ bool bench_server_fill(struct bench_server *server, int event_count, char *why, 
     rng_init_system(&rng);
     server->org_id = uuid_make(&rng, clock_now_ms());
     /* Not /tmp, which is often memory: there nothing is durable, and the figure would lie. */
-    if (!directory_create_temporary("/var/tmp", "holdfast-bench", server->directory, sizeof server->directory, why,
-                                    why_size))
+    if (!directory_create_temporary("/var/tmp", "holdfast-bench", server->directory, sizeof server->directory,
+                                    why, why_size))
         return false;
     snprintf(server->store_url, sizeof server->store_url, "sqlite:%s/holdfast.db", server->directory);
     if (store_open(server->store_url, &options, &store, why, why_size) != ERR_OK)
@@ -87,8 +91,9 @@ bool bench_server_fill(struct bench_server *server, int event_count, char *why, 
 
 static void run_child(const struct bench_server *server, int output)
 {
-    char *arguments[] = {"holdfast",  "serve",       "--listen", "127.0.0.1:0", "--store", (char *)server->store_url,
-                         "--log-level", "error", NULL};
+    char *arguments[] = {"holdfast",    "serve",   "--listen",
+                         "127.0.0.1:0", "--store", (char *)server->store_url,
+                         "--log-level", "error",   NULL};
     extern char **environ;
     size_t kept = 0;
 

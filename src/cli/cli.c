@@ -10,49 +10,73 @@
 
 #include "base/log.h"
 
+/* clang-format off */
 const struct verb_row verb_rows[VERB_COUNT] = {
-    [VERB_SERVE] = {"serve", "[OPTIONS]", "serve the API", "Serves the HTTP API until it is told to stop. "
-                    "Without any option it keeps everything in ./holdfast.db, makes a secret beside it on first start, "
-                    "and answers on 127.0.0.1:8080. It prints one line when it is ready and logs to standard error as "
-                    "JSON. SIGTERM or Ctrl-C lets what is in flight finish; a second one ends at once.",
-                    "  holdfast serve --listen 0.0.0.0:8080 --store sqlite:/var/lib/holdfast/holdfast.db\n",
-                    serve_run},
-    [VERB_DEMO] = {"demo", "[OPTIONS]", "a running event to look at, with simulated buyers",
-                   "Starts a server with an arena of about 10,000 seats, two smaller events, and simulated buyers who hold, "
-                   "pay, give up and let holds run out. Prints a link and curl lines to paste. Everything is kept in a "
-                   "temporary directory that is removed at the end, unless --store names a place.",
-                   "  holdfast demo --listen 127.0.0.1:8080\n", demo_run},
-    [VERB_MIGRATE] = {"migrate", "[OPTIONS]", "bring a store to this version's schema",
-                      "Applies the migrations that are due, all of them or none, and says which version was reached. `serve` "
-                      "does the same at start; this is for doing it beforehand.",
-                      "  holdfast migrate --store sqlite:/var/lib/holdfast/holdfast.db\n", migrate_run},
-    [VERB_IMPORT] = {"import", "FILE [OPTIONS]", "put an organization, event and layout into a store",
-                     "Reads one JSON document with an organization, an event and its layout (`-`: standard input), checks "
-                     "it, writes it in one transaction and prints the ids as JSON. An organization whose id exists is "
-                     "used as it is. The store must not be in use by a server; beside a running one, use its admin API.",
-                     "  holdfast import arena.json --store sqlite:./holdfast.db\n", import_run},
-    [VERB_TOKEN] = {"token", "--org UUID [OPTIONS]", "make a token for a user",
-                    "Prints a signed token (JWT, HS256) on standard output, made with the secret that `serve` would use "
-                    "for the same --store or --jwt-secret-file.",
-                    "  holdfast token --org 0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a23 --role buyer --ttl 86400\n", token_run},
-    [VERB_REGISTRY] = {"registry", "status|reconcile [OPTIONS]", "compare the tiers of the hold registry, or rebuild them",
-                       "`status` counts held seats and active holds of each event and says whether they agree: in the store "
-                       "file itself, or with --url in every tier of a running server. `reconcile` asks the server at --url "
-                       "(or --listen) to rebuild its tiers from the store. Without a token, one is made for an operator with "
-                       "the secret that `serve` would use.",
-                       "  holdfast registry status --store sqlite:./holdfast.db\n"
-                       "  holdfast registry reconcile --url http://127.0.0.1:8080\n", registry_run},
-    [VERB_VERIFY] = {"verify", "[OPTIONS]", "walk a store and prove its promises",
-                     "Reads the whole store and checks every promise that can be checked in it: no seat held or sold twice, "
-                     "every counter equal to what it counts, every change audited. Also beside a running server; it only "
-                     "reads. Exit status 1 if a promise is broken.",
-                     "  holdfast verify --store sqlite:./holdfast.db\n", verify_run},
-    [VERB_BENCH] = {"bench", "[OPTIONS]", "measure durable holds per second over HTTP",
-                    "Starts a server on a temporary store, fills it with seats and holds each of them once over HTTP, with "
-                    "every connection busy. Prints holds per second and latencies. With --url it drives a running server "
-                    "instead: the seats that are available in the events its token sees are held.",
-                    "  holdfast bench --connections 256 --seconds 10\n", bench_run},
+    [VERB_SERVE] = {
+        "serve", "[OPTIONS]", "serve the API",
+        "Serves the HTTP API until it is told to stop. Without any option it keeps everything in ./holdfast.db, makes a "
+        "secret beside it on first start, and answers on 127.0.0.1:8080. It prints one line when it is ready and logs to "
+        "standard error as JSON. SIGTERM or Ctrl-C lets what is in flight finish; a second one ends at once.",
+        "  holdfast serve --listen 0.0.0.0:8080 --store sqlite:/var/lib/holdfast/holdfast.db\n",
+        serve_run,
+    },
+    [VERB_DEMO] = {
+        "demo", "[OPTIONS]", "a running event to look at, with simulated buyers",
+        "Starts a server with an arena of about 10,000 seats, two smaller events, and simulated buyers who hold, pay, give "
+        "up and let holds run out. Prints a link and curl lines to paste. Everything is kept in a temporary directory that "
+        "is removed at the end, unless --store names a place.",
+        "  holdfast demo --listen 127.0.0.1:8080\n",
+        demo_run,
+    },
+    [VERB_MIGRATE] = {
+        "migrate", "[OPTIONS]", "bring a store to this version's schema",
+        "Applies the migrations that are due, all of them or none, and says which version was reached. `serve` does the "
+        "same at start; this is for doing it beforehand.",
+        "  holdfast migrate --store sqlite:/var/lib/holdfast/holdfast.db\n",
+        migrate_run,
+    },
+    [VERB_IMPORT] = {
+        "import", "FILE [OPTIONS]", "put an organization, event and layout into a store",
+        "Reads one JSON document with an organization, an event and its layout (`-`: standard input), checks it, writes it "
+        "in one transaction and prints the ids as JSON. An organization whose id exists is used as it is. The store must "
+        "not be in use by a server; beside a running one, use its admin API.",
+        "  holdfast import arena.json --store sqlite:./holdfast.db\n",
+        import_run,
+    },
+    [VERB_TOKEN] = {
+        "token", "--org UUID [OPTIONS]", "make a token for a user",
+        "Prints a signed token (JWT, HS256) on standard output, made with the secret that `serve` would use for the same "
+        "--store or --jwt-secret-file.",
+        "  holdfast token --org 0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a23 --role buyer --ttl 86400\n",
+        token_run,
+    },
+    [VERB_REGISTRY] = {
+        "registry", "status|reconcile [OPTIONS]", "compare the tiers of the hold registry, or rebuild them",
+        "`status` counts held seats and active holds of each event and says whether they agree: in the store file itself, "
+        "or with --url in every tier of a running server. `reconcile` asks the server at --url (or --listen) to rebuild its "
+        "tiers from the store. Without a token, one is made for an operator with the secret that `serve` would use.",
+        "  holdfast registry status --store sqlite:./holdfast.db\n"
+        "  holdfast registry reconcile --url http://127.0.0.1:8080\n",
+        registry_run,
+    },
+    [VERB_VERIFY] = {
+        "verify", "[OPTIONS]", "walk a store and prove its promises",
+        "Reads the whole store and checks every promise that can be checked in it: no seat held or sold twice, every "
+        "counter equal to what it counts, every change audited. Also beside a running server; it only reads. Exit status 1 "
+        "if a promise is broken.",
+        "  holdfast verify --store sqlite:./holdfast.db\n",
+        verify_run,
+    },
+    [VERB_BENCH] = {
+        "bench", "[OPTIONS]", "measure durable holds per second over HTTP",
+        "Starts a server on a temporary store, fills it with seats and holds each of them once over HTTP, with every "
+        "connection busy. Prints holds per second and latencies. With --url it drives a running server instead: the seats "
+        "that are available in the events its token sees are held.",
+        "  holdfast bench --connections 256 --seconds 10\n",
+        bench_run,
+    },
 };
+/* clang-format on */
 
 static void print_sentence(const char *format, va_list arguments)
 {

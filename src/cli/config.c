@@ -60,7 +60,8 @@ static char *config_value(char *text)
     return text + 1;
 }
 
-static bool config_line(struct options *options, char *line, int *lines_seen, const struct config_place *place)
+static bool config_line(struct options *options, char *line, int *lines_seen,
+                        const struct config_place *place)
 {
     line = trim(line);
     if (*line == '\0' || *line == '#')

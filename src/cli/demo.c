@@ -30,8 +30,8 @@ struct demo {
 
 /* ---- Guests ---- */
 
-static bool sign_for(struct demo *demo, enum role role, const struct uuid *user_id, int64_t now_ms, int64_t expires_ms,
-                     char *out)
+static bool sign_for(struct demo *demo, enum role role, const struct uuid *user_id, int64_t now_ms,
+                     int64_t expires_ms, char *out)
 {
     struct auth_claims claims = {
         .user_id = *user_id,
@@ -71,8 +71,8 @@ static bool prepare_store(struct demo *demo, const struct options *options, char
         if (!setup_check_store(options, why, why_size))
             return false;
         snprintf(demo->store_url, sizeof demo->store_url, "%s", options->values[OPTION_STORE]);
-    } else if (directory_create_temporary("/tmp", "holdfast-demo", demo->directory, sizeof demo->directory, why,
-                                          why_size)) {
+    } else if (directory_create_temporary("/tmp", "holdfast-demo", demo->directory, sizeof demo->directory,
+                                          why, why_size)) {
         snprintf(demo->store_url, sizeof demo->store_url, "sqlite:%s/holdfast.db", demo->directory);
     } else {
         return false;
@@ -91,7 +91,8 @@ static void find_example_seat(const struct demo *demo, struct node *node, char o
 
     snprintf(out, UUID_TEXT_SIZE, "SEAT");
     arena_init(&arena);
-    if (directory_event(node_directory(node), &demo->events.org_id, &demo->events.event_ids[0], &arena, &view) &&
+    if (directory_event(node_directory(node), &demo->events.org_id, &demo->events.event_ids[0], &arena,
+                        &view) &&
         view.map != NULL) {
         int32_t count = view.map->layout->seat_count;
         for (int32_t i = 0; i < count; i++) {
@@ -139,11 +140,14 @@ static void print_welcome(struct demo *demo, struct node *node, const struct add
            url, event, seat, url, url);
     printf("\n"
            "  # Two seats side by side, then pay for them\n"
-           "  curl -s -X POST %s/api/events/%s/holds -H \"Authorization: Bearer $BUYER\" -H 'Content-Type: application/json' "
+           "  curl -s -X POST %s/api/events/%s/holds -H \"Authorization: Bearer $BUYER\" -H 'Content-Type: "
+           "application/json' "
            "-d '{\"quantity\": 2}'\n"
-           "  CHECKOUT=$(curl -s -X POST %s/api/checkouts -H \"Authorization: Bearer $BUYER\" -H 'Content-Type: application/json' "
+           "  CHECKOUT=$(curl -s -X POST %s/api/checkouts -H \"Authorization: Bearer $BUYER\" -H "
+           "'Content-Type: application/json' "
            "-d '{\"event_id\": \"%s\"}' | sed 's/.*\"checkout_id\":\"\\([^\"]*\\).*/\\1/')\n"
-           "  curl -s -X POST %s/api/checkouts/$CHECKOUT/complete -H \"Authorization: Bearer $BUYER\" -H 'Content-Type: application/json' "
+           "  curl -s -X POST %s/api/checkouts/$CHECKOUT/complete -H \"Authorization: Bearer $BUYER\" -H "
+           "'Content-Type: application/json' "
            "-d '{\"payment_token\": \"tok_ok\"}'\n",
            url, event, url, event, url);
     printf("\n"

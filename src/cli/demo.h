@@ -25,7 +25,7 @@ struct demo_events {
     struct uuid org_id;
     struct uuid operator_id;
     struct uuid event_ids[DEMO_EVENT_COUNT]; /* the arena first; replaced by the next show */
-    int show; /* of the arena, from 1 */
+    int show;                                /* of the arena, from 1 */
 };
 
 /* Makes the organization and its events, unless the store has them from an earlier demo. Waits. */

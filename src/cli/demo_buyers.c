@@ -28,10 +28,10 @@
 #include "order/order.h"
 
 enum {
-    DEMO_THINK_MS = 10000,    /* on average, between two actions of a buyer */
-    DEMO_FULL_PERCENT = 85,   /* sold: time for the next show */
-    DEMO_SMALL_PERCENT = 12,  /* buyers who want one of the small events */
-    DEMO_PAY_PERCENT = 40,    /* of those who hold seats, while the house is empty */
+    DEMO_THINK_MS = 10000,   /* on average, between two actions of a buyer */
+    DEMO_FULL_PERCENT = 85,  /* sold: time for the next show */
+    DEMO_SMALL_PERCENT = 12, /* buyers who want one of the small events */
+    DEMO_PAY_PERCENT = 40,   /* of those who hold seats, while the house is empty */
     DEMO_HOLD_COUNT_MAX = 4,
     DEMO_SEAT_TRY_COUNT_MAX = 40,
 };
@@ -119,7 +119,8 @@ static int percent_sold(const struct seatmap *map)
     int32_t counts[SEAT_STATE_COUNT];
 
     seatmap_counts(map, counts);
-    return map->layout->seat_count > 0 ? (int)((int64_t)counts[SEAT_SOLD] * 100 / map->layout->seat_count) : 100;
+    return map->layout->seat_count > 0 ? (int)((int64_t)counts[SEAT_SOLD] * 100 / map->layout->seat_count)
+                                       : 100;
 }
 
 /* The seat map of the buyer's event, to be released; NULL if it is gone. */
@@ -128,7 +129,8 @@ static struct seatmap *event_map(struct demo_buyers *buyers, const struct uuid *
     struct event_view view = {.map = NULL};
 
     arena_reset(&buyers->scratch);
-    if (!directory_event(node_directory(buyers->events.node), &buyers->events.org_id, event_id, &buyers->scratch, &view))
+    if (!directory_event(node_directory(buyers->events.node), &buyers->events.org_id, event_id,
+                         &buyers->scratch, &view))
         return NULL;
     return view.map;
 }
@@ -147,7 +149,8 @@ static bool find_seat(struct demo_buyers *buyers, const struct seatmap *map, str
 
 static void act_hold(struct demo_buyers *buyers, struct buyer *buyer)
 {
-    buyer->event = chance(buyers, DEMO_SMALL_PERCENT) ? 1 + (int)rng_below(&buyers->rng, DEMO_EVENT_COUNT - 1) : 0;
+    buyer->event =
+        chance(buyers, DEMO_SMALL_PERCENT) ? 1 + (int)rng_below(&buyers->rng, DEMO_EVENT_COUNT - 1) : 0;
     buyer->event_id = buyers->events.event_ids[buyer->event];
     buyer->hold_count = 0;
     struct seatmap *map = event_map(buyers, &buyer->event_id);
@@ -260,7 +263,8 @@ static void learn(struct buyer *buyer)
     case COMMAND_HOLD_BEST:
         if (result->err != ERR_OK || result->hold_count == 0)
             break;
-        buyer->hold_count = result->hold_count < DEMO_HOLD_COUNT_MAX ? result->hold_count : DEMO_HOLD_COUNT_MAX;
+        buyer->hold_count =
+            result->hold_count < DEMO_HOLD_COUNT_MAX ? result->hold_count : DEMO_HOLD_COUNT_MAX;
         for (int i = 0; i < buyer->hold_count; i++)
             buyer->hold_ids[i] = result->holds[i].row.id;
         buyer->state = BUYER_HOLDING;

@@ -83,8 +83,8 @@ static enum err call_run(struct demo_call *call, struct node *node)
         err = call->command.result.err;
     }
     if (err != ERR_OK)
-        log_write(LOG_ERROR, "the demo could not be set up", "\"command\":%d,\"code\":\"%s\"", (int)call->command.kind,
-                  err_code(err));
+        log_write(LOG_ERROR, "the demo could not be set up", "\"command\":%d,\"code\":\"%s\"",
+                  (int)call->command.kind, err_code(err));
     command_deinit(&call->command);
     pthread_cond_destroy(&call->answered);
     pthread_mutex_destroy(&call->lock);
@@ -178,7 +178,8 @@ enum err demo_events_create(struct demo_events *events, struct node *node)
 {
     enum err err = create_org(node);
 
-    *events = (struct demo_events){.node = node, .org_id = demo_org_id, .operator_id = demo_operator_id, .show = 1};
+    *events =
+        (struct demo_events){.node = node, .org_id = demo_org_id, .operator_id = demo_operator_id, .show = 1};
     for (int kind = 0; kind < DEMO_EVENT_COUNT && err == ERR_OK; kind++) {
         struct uuid id = demo_event_id(kind, 1);
         if (!event_exists(node, &id))

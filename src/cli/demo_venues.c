@@ -30,7 +30,8 @@ static void write_row(struct jsonw *json, const struct row_place *row)
     jsonw_object_close(json);
 }
 
-static void open_block(struct jsonw *json, const char *section, int subsection, const char *name, int64_t price_cents)
+static void open_block(struct jsonw *json, const char *section, int subsection, const char *name,
+                       int64_t price_cents)
 {
     jsonw_object_open(json);
     jsonw_key_text(json, "section", section);
@@ -47,8 +48,8 @@ static void close_block(struct jsonw *json)
     jsonw_object_close(json);
 }
 
-static void open_document(struct jsonw *json, struct buf *out, const char *name, double x, double y, double width,
-                          double height)
+static void open_document(struct jsonw *json, struct buf *out, const char *name, double x, double y,
+                          double width, double height)
 {
     jsonw_begin(json, out);
     jsonw_object_open(json);
@@ -81,8 +82,8 @@ static void row_letters(int ordinal, char out[8])
 }
 
 /* A straight block of rows, each centred on x, `grow` seats longer from row to row. */
-static void write_straight_rows(struct jsonw *json, double x, double y, int row_count, int seat_count, int grow,
-                                double pitch)
+static void write_straight_rows(struct jsonw *json, double x, double y, int row_count, int seat_count,
+                                int grow, double pitch)
 {
     for (int i = 0; i < row_count; i++) {
         struct row_place row = {.seat_count = seat_count + i * grow, .dx = 1, .dy = 0};
@@ -103,8 +104,8 @@ struct ring { /* wedges of a bowl, on an arc open towards the stage */
     int number_first;
     int wedge_count;
     int row_count;
-    double radius; /* of the first row */
-    double arc;    /* of the whole ring, in radians */
+    double radius;       /* of the first row */
+    double arc;          /* of the whole ring, in radians */
     int64_t price_cents; /* facing the stage; the sides cost less */
 };
 
@@ -117,7 +118,8 @@ static void write_wedge(struct jsonw *json, const struct ring *ring, int wedge)
     char name[64];
 
     snprintf(name, sizeof name, "%s %d", ring->name, ring->number_first + wedge);
-    open_block(json, ring->section, wedge + 1, name, (int64_t)((double)ring->price_cents * (1 - 0.3 * sideways)) / 500 * 500);
+    open_block(json, ring->section, wedge + 1, name,
+               (int64_t)((double)ring->price_cents * (1 - 0.3 * sideways)) / 500 * 500);
     for (int i = 0; i < ring->row_count; i++) {
         double radius = ring->radius + i * row_pitch;
         struct row_place row = {.dx = cos(angle), .dy = -sin(angle)};
@@ -152,7 +154,8 @@ void demo_arena_layout(struct buf *out)
         const char *name;
         double x;
         int64_t price_cents;
-    } floors[] = {{2, "Floor centre", 0, 14500}, {1, "Floor left", -24, 12500}, {3, "Floor right", 24, 12500}};
+    } floors[] = {
+        {2, "Floor centre", 0, 14500}, {1, "Floor left", -24, 12500}, {3, "Floor right", 24, 12500}};
     static const struct ring lower = {"B", "Lower bowl", 101, 13, 14, 46, 4.8, 9500};
     static const struct ring upper = {"C", "Upper bowl", 201, 17, 15, 70, 4.8, 6000};
     struct jsonw json;
@@ -160,7 +163,8 @@ void demo_arena_layout(struct buf *out)
     open_document(&json, out, "Harbour Arena", ARENA_CENTRE - 22, ARENA_CENTRE - 44, 44, 16);
     for (size_t i = 0; i < COUNT_OF(floors); i++) {
         open_block(&json, "A", floors[i].subsection, floors[i].name, floors[i].price_cents);
-        write_straight_rows(&json, ARENA_CENTRE + floors[i].x, ARENA_CENTRE - 20, 32, i == 0 ? 20 : 18, 0, 1.4);
+        write_straight_rows(&json, ARENA_CENTRE + floors[i].x, ARENA_CENTRE - 20, 32, i == 0 ? 20 : 18, 0,
+                            1.4);
         close_block(&json);
     }
     write_ring(&json, &lower);

@@ -54,7 +54,8 @@ bool directory_create_temporary(const char *parent, const char *name, char *out,
                                 size_t why_size)
 {
     const char *chosen = getenv("TMPDIR");
-    int length = snprintf(out, out_size, "%s/%s-XXXXXX", chosen != NULL && chosen[0] != '\0' ? chosen : parent, name);
+    int length =
+        snprintf(out, out_size, "%s/%s-XXXXXX", chosen != NULL && chosen[0] != '\0' ? chosen : parent, name);
 
     if (length > 0 && (size_t)length < out_size && mkdtemp(out) != NULL)
         return true;

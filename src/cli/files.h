@@ -29,7 +29,7 @@ struct secret {
     char path[PATH_MAX];
     unsigned char bytes[SECRET_SIZE_MAX];
     size_t size;
-    bool created;       /* made just now */
+    bool created;        /* made just now */
     bool open_to_others; /* the file can be read by group or others */
 };
 

@@ -77,7 +77,9 @@ void help_print_verb(enum verb verb)
             print_option(verb, (enum option)option);
     printf("%-*sthis page\n", HELP_COLUMN, "  --help");
     if (BIT(verb) & FOR_CONFIG)
-        printf("\nSettings may also stand in the environment (--jwt-secret-file as HOLDFAST_JWT_SECRET_FILE)\n"
-               "or in the --config file; a flag wins over the environment over the file. See docs/options.md.\n");
+        printf(
+            "\nSettings may also stand in the environment (--jwt-secret-file as HOLDFAST_JWT_SECRET_FILE)\n"
+            "or in the --config file; a flag wins over the environment over the file. See "
+            "docs/options.md.\n");
     printf("\nExample:\n%s", row->examples);
 }

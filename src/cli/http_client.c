@@ -87,8 +87,8 @@ static CURLcode perform(struct http_client *client, const char *method, const ch
     return code;
 }
 
-bool http_client_call(struct http_client *client, const char *method, const char *path, json_t **data, char *why,
-                      size_t why_size)
+bool http_client_call(struct http_client *client, const char *method, const char *path, json_t **data,
+                      char *why, size_t why_size)
 {
     char error[CURL_ERROR_SIZE] = "";
     struct buf answer;

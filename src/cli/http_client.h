@@ -18,7 +18,7 @@ void http_client_destroy(struct http_client *client); /* NULL is fine */
 
 /* Calls base_url + path and gives back the answer's "data", a reference of the caller's. False:
  * one sentence, with the server's own words if it had any. */
-bool http_client_call(struct http_client *client, const char *method, const char *path, json_t **data, char *why,
-                      size_t why_size) MUST_CHECK;
+bool http_client_call(struct http_client *client, const char *method, const char *path, json_t **data,
+                      char *why, size_t why_size) MUST_CHECK;
 
 #endif

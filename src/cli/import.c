@@ -41,7 +41,7 @@ int import_run(const struct options *options)
 
     if (options->argument_count != 1)
         return cli_fail_usage(VERB_IMPORT, options->argument_count == 0 ? "import needs the name of a file"
-                                                                       : "import takes one file at a time");
+                                                                        : "import takes one file at a time");
     const char *path = options->arguments[0];
     const char *shown = path[0] == '-' && path[1] == '\0' ? "standard input" : path;
     progress_init(&progress, false);
@@ -55,8 +55,8 @@ int import_run(const struct options *options)
         goto done;
     progress_step(&progress, "checking", 0.2);
     char what[900] = "";
-    if (!import_parse(text.data != NULL ? text.data : "", text.size, &rng, clock_now_ms(), &arena, &plan, what,
-                      sizeof what)) {
+    if (!import_parse(text.data != NULL ? text.data : "", text.size, &rng, clock_now_ms(), &arena, &plan,
+                      what, sizeof what)) {
         snprintf(why, sizeof why, "%.100s: %s", shown, what);
         goto done;
     }

@@ -56,13 +56,15 @@ static bool read_name(const struct import_reader *reader, json_t *object, const 
     json_t *value = json_object_get(object, "name");
     size_t length = json_string_length(value);
 
-    if (!json_is_string(value) || length == 0 || text_character_count(json_string_value(value), length) > TEXT_SIZE_MAX)
+    if (!json_is_string(value) || length == 0 ||
+        text_character_count(json_string_value(value), length) > TEXT_SIZE_MAX)
         return complain(reader, "%s.name must be text of 1 to %d characters", place, TEXT_SIZE_MAX);
     *out = arena_text_n(reader->arena, json_string_value(value), length);
     return true;
 }
 
-static bool read_id(const struct import_reader *reader, json_t *object, const char *place, struct uuid *out, bool *given)
+static bool read_id(const struct import_reader *reader, json_t *object, const char *place, struct uuid *out,
+                    bool *given)
 {
     json_t *value = json_object_get(object, "id");
 
@@ -77,7 +79,8 @@ static bool read_id(const struct import_reader *reader, json_t *object, const ch
     return true;
 }
 
-static bool read_time(const struct import_reader *reader, json_t *event, const char *name, int64_t initial, int64_t *out)
+static bool read_time(const struct import_reader *reader, json_t *event, const char *name, int64_t initial,
+                      int64_t *out)
 {
     json_t *value = json_object_get(event, name);
 
@@ -103,16 +106,17 @@ static bool read_policy(const struct import_reader *reader, json_t *object, stru
     if (!check_names(reader, object, "event.policy", names, COUNT_OF(names)))
         return false;
     json_t *value;
-#define POLICY_READ(name, initial, least, most)                                                    \
-    value = json_object_get(object, #name);                                                        \
-    if (json_is_boolean(value) && (most) == 1)                                                     \
-        out->name = json_is_true(value);                                                           \
-    else if (json_is_integer(value) && json_integer_value(value) >= (least) &&                     \
-             json_integer_value(value) <= (most))                                                  \
-        out->name = (int32_t)json_integer_value(value);                                            \
-    else if (value != NULL)                                                                        \
-        return complain(reader, (most) == 1 ? "event.policy." #name " must be true or false"       \
-                                            : "event.policy." #name " must be a whole number from " #least " to " #most);
+#define POLICY_READ(name, initial, least, most)                                                              \
+    value = json_object_get(object, #name);                                                                  \
+    if (json_is_boolean(value) && (most) == 1)                                                               \
+        out->name = json_is_true(value);                                                                     \
+    else if (json_is_integer(value) && json_integer_value(value) >= (least) &&                               \
+             json_integer_value(value) <= (most))                                                            \
+        out->name = (int32_t)json_integer_value(value);                                                      \
+    else if (value != NULL)                                                                                  \
+        return complain(reader, (most) == 1 ? "event.policy." #name " must be true or false"                 \
+                                            : "event.policy." #name " must be a whole number from " #least   \
+                                              " to " #most);
     POLICY_MAP(POLICY_READ)
 #undef POLICY_READ
     if (json_object_get(object, "hold_max_seconds") == NULL && out->hold_max_seconds < out->hold_ttl_seconds)
@@ -124,7 +128,8 @@ static bool read_policy(const struct import_reader *reader, json_t *object, stru
 
 static bool read_event(const struct import_reader *reader, json_t *object, struct import_plan *plan)
 {
-    static const char *const names[] = {"id", "name", "status", "sale_start", "sale_end", "currency", "policy"};
+    static const char *const names[] = {"id",       "name",     "status", "sale_start",
+                                        "sale_end", "currency", "policy"};
     struct event_row *event = &plan->event;
 
     if (!check_names(reader, object, "event", names, COUNT_OF(names)) ||
@@ -138,7 +143,8 @@ static bool read_event(const struct import_reader *reader, json_t *object, struc
         return complain(reader, "event.sale_end is before event.sale_start");
     json_t *status = json_object_get(object, "status");
     event->state = EVENT_DRAFT;
-    if (status != NULL && (!json_is_string(status) || !event_state_parse(json_string_value(status), &event->state)))
+    if (status != NULL &&
+        (!json_is_string(status) || !event_state_parse(json_string_value(status), &event->state)))
         return complain(reader, "event.status must be draft, published, live, archived or cancelled");
     json_t *currency = json_object_get(object, "currency");
     const char *code = currency != NULL ? json_string_value(currency) : IMPORT_CURRENCY_DEFAULT;
@@ -174,7 +180,8 @@ bool import_parse(const char *text, size_t size, struct rng *rng, int64_t now_ms
 {
     static const char *const names[] = {"organization", "event", "layout"};
     static const char *const org_names[] = {"id", "name"};
-    struct import_reader reader = {.rng = rng, .arena = arena, .now_ms = now_ms, .why = why, .why_size = why_size};
+    struct import_reader reader = {
+        .rng = rng, .arena = arena, .now_ms = now_ms, .why = why, .why_size = why_size};
     json_error_t error;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     bool good = false;

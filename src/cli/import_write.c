@@ -93,7 +93,8 @@ static enum err find_existing(struct store *store, struct import_existing *exist
 /* ---- The one unit ---- */
 
 static void add_audit(struct store_unit *unit, struct arena *arena, const struct import_plan *plan,
-                      enum audit_action action, const char *entity_type, const struct uuid *entity_id, int64_t now_ms)
+                      enum audit_action action, const char *entity_type, const struct uuid *entity_id,
+                      int64_t now_ms)
 {
     struct audit_write *write = ARENA_NEW(arena, struct audit_write);
 
@@ -113,7 +114,8 @@ static void add_audit(struct store_unit *unit, struct arena *arena, const struct
     unit->audits = write;
 }
 
-static void fill_batch(struct store_batch *batch, const struct import_plan *plan, bool org_exists, struct rng *rng)
+static void fill_batch(struct store_batch *batch, const struct import_plan *plan, bool org_exists,
+                       struct rng *rng)
 {
     struct arena *arena = &batch->arena;
     struct store_unit *unit = ARENA_NEW(arena, struct store_unit);
@@ -122,13 +124,15 @@ static void fill_batch(struct store_batch *batch, const struct import_plan *plan
     if (!org_exists) {
         unit->orgs = ARENA_NEW(arena, struct org_write);
         unit->orgs->row = plan->org;
-        add_audit(unit, arena, plan, AUDIT_ORGANIZATION_CREATED, "Organization", &plan->org.id, batch->now_ms);
+        add_audit(unit, arena, plan, AUDIT_ORGANIZATION_CREATED, "Organization", &plan->org.id,
+                  batch->now_ms);
     }
     unit->events = ARENA_NEW(arena, struct event_write);
     unit->events->insert = true;
     unit->events->row = plan->event;
     add_audit(unit, arena, plan, AUDIT_EVENT_CHANGED, "Event", &plan->event.id, batch->now_ms);
-    unit->layouts = catalogue_layout_write(arena, &plan->event, plan->document, plan->layout, rng, batch->now_ms);
+    unit->layouts =
+        catalogue_layout_write(arena, &plan->event, plan->document, plan->layout, rng, batch->now_ms);
     add_audit(unit, arena, plan, AUDIT_LAYOUT_CHANGED, "Event", &plan->event.id, batch->now_ms);
     list_append(&batch->units, &unit->node);
     batch->unit_count = 1;
@@ -171,7 +175,8 @@ bool import_write(struct store *store, const struct import_plan *plan, struct rn
     if (err != ERR_OK)
         goto finished;
     if (existing.event) {
-        snprintf(why, why_size, "the event %.64s exists already; change it through the admin API", plan->event.name);
+        snprintf(why, why_size, "the event %.64s exists already; change it through the admin API",
+                 plan->event.name);
         goto failed;
     }
     fill_batch(&batch, plan, existing.org, rng);

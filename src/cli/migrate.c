@@ -21,7 +21,7 @@ int migrate_run(const struct options *options)
     if (applied == 0)
         printf("%s is at version %d; nothing was due\n", options->values[OPTION_STORE], version);
     else
-        printf("%s is now at version %d; %d migration%s applied\n", options->values[OPTION_STORE], version, applied,
-               applied == 1 ? "" : "s");
+        printf("%s is now at version %d; %d migration%s applied\n", options->values[OPTION_STORE], version,
+               applied, applied == 1 ? "" : "s");
     return EXIT_DONE;
 }

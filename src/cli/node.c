@@ -182,7 +182,8 @@ static enum err start_core(struct node *node, const struct node_config *config, 
 static enum err start_auth(struct node *node, const struct node_config *config, char *why, size_t why_size)
 {
     if (config->public_key != NULL)
-        return auth_create_public_key(config->public_key, config->public_key_size, &node->auth, why, why_size);
+        return auth_create_public_key(config->public_key, config->public_key_size, &node->auth, why,
+                                      why_size);
     return auth_create_secret(config->secret, config->secret_size, &node->auth);
 }
 

@@ -20,7 +20,7 @@ struct node_config { /* borrows everything for the node's life */
     struct address listen;
     const struct address *metrics_listen; /* or NULL */
     int http_loop_count;
-    enum log_level log_level; /* once it is ready */
+    enum log_level log_level;  /* once it is ready */
     const char *trusted_proxy; /* or NULL */
     /* One of the two: */
     const void *secret;
@@ -36,7 +36,8 @@ enum { NODE_DRAIN_MS = 10000 };
 
 /* Ready to answer when it returns ERR_OK; otherwise `why` is one sentence. The calling thread's
  * signal mask is inherited by every thread made here. */
-enum err node_start(const struct node_config *config, struct node **out, char *why, size_t why_size) MUST_CHECK;
+enum err node_start(const struct node_config *config, struct node **out, char *why,
+                    size_t why_size) MUST_CHECK;
 void node_stop(struct node *node); /* drains; NULL is fine */
 
 uint16_t node_port(const struct node *node);         /* the real one */

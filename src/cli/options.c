@@ -21,7 +21,7 @@
 #include <string.h>
 
 const struct option_row option_rows[OPTION_COUNT] = {
-#define OPTION_ROW(id, name, scope, verbs, value, initial, help)                                   \
+#define OPTION_ROW(id, name, scope, verbs, value, initial, help)                                             \
     [OPTION_##id] = {name, SCOPE_##scope, verbs, value, initial, help},
     OPTION_MAP(OPTION_ROW)
 #undef OPTION_ROW
@@ -173,7 +173,8 @@ static bool parse_words(struct options *options, enum verb verb, int count, char
             if (!parse_flag(options, verb, count, words, &i, why, why_size))
                 return false;
         } else if (!only_arguments && word[0] == '-' && word[1] != '\0') {
-            snprintf(why, why_size, "there is no option %.64s; options are written in full, with two dashes", word);
+            snprintf(why, why_size, "there is no option %.64s; options are written in full, with two dashes",
+                     word);
             return false;
         } else if (options->argument_count == ARGUMENT_COUNT_MAX) {
             snprintf(why, why_size, "there are too many arguments");
@@ -231,8 +232,8 @@ void options_deinit(struct options *options)
     arena_deinit(&options->arena);
 }
 
-bool options_integer(const struct options *options, enum option option, int64_t least, int64_t most, int64_t *out,
-                     char *why, size_t why_size)
+bool options_integer(const struct options *options, enum option option, int64_t least, int64_t most,
+                     int64_t *out, char *why, size_t why_size)
 {
     const char *text = options->values[option];
     char *end = NULL;
@@ -240,11 +241,12 @@ bool options_integer(const struct options *options, enum option option, int64_t 
     CHECK(text != NULL);
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || isspace((unsigned char)text[0]) || value < least || value > most) {
+    if (errno != 0 || end == text || *end != '\0' || isspace((unsigned char)text[0]) || value < least ||
+        value > most) {
         char origin[512];
         options_origin(options, option, origin, sizeof origin);
-        snprintf(why, why_size, "%s must be a whole number from %lld to %lld, not '%.64s'", origin, (long long)least,
-                 (long long)most, text);
+        snprintf(why, why_size, "%s must be a whole number from %lld to %lld, not '%.64s'", origin,
+                 (long long)least, (long long)most, text);
         return false;
     }
     *out = value;

@@ -111,7 +111,7 @@ enum option {
 struct option_row {
     const char *name;
     enum option_scope scope;
-    unsigned verbs; /* FOR_… */
+    unsigned verbs;    /* FOR_… */
     const char *value; /* NULL: a switch */
     const char *initial;
     const char *help;

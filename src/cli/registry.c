@@ -42,7 +42,8 @@ static void add_result(struct registry *registry, json_t *result, bool consisten
 static bool status_of_store(struct registry *registry)
 {
     struct census census;
-    bool good = census_take(&census, registry->options->values[OPTION_STORE], registry->why, registry->why_size);
+    bool good =
+        census_take(&census, registry->options->values[OPTION_STORE], registry->why, registry->why_size);
 
     for (const struct census_event *event = census.first; good && event != NULL; event = event->next) {
         char id[UUID_TEXT_SIZE];
@@ -52,10 +53,11 @@ static bool status_of_store(struct registry *registry)
         bool consistent = event->counts[SEAT_HELD] == event->active_hold_count;
         uuid_format(&event->row.id, id);
         add_result(registry,
-                   json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s}", "event_id", id, "name", event->row.name,
-                             "available", event->counts[SEAT_AVAILABLE], "held", event->counts[SEAT_HELD], "sold",
-                             event->counts[SEAT_SOLD], "blocked", event->counts[SEAT_BLOCKED], "active_holds",
-                             event->active_hold_count, "consistent", consistent, "status", consistent ? "ok" : "stale"),
+                   json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s}", "event_id", id, "name",
+                             event->row.name, "available", event->counts[SEAT_AVAILABLE], "held",
+                             event->counts[SEAT_HELD], "sold", event->counts[SEAT_SOLD], "blocked",
+                             event->counts[SEAT_BLOCKED], "active_holds", event->active_hold_count,
+                             "consistent", consistent, "status", consistent ? "ok" : "stale"),
                    consistent);
     }
     census_deinit(&census);
@@ -87,7 +89,8 @@ static bool ask_listed_events(struct registry *registry, struct http_client *cli
 {
     json_t *events = NULL, *event;
     size_t i;
-    bool good = http_client_call(client, "GET", "/api/admin/events", &events, registry->why, registry->why_size);
+    bool good =
+        http_client_call(client, "GET", "/api/admin/events", &events, registry->why, registry->why_size);
 
     json_array_foreach(events, i, event)
     {
@@ -103,7 +106,8 @@ static bool ask_listed_events(struct registry *registry, struct http_client *cli
 static bool ask_stored_events(struct registry *registry, struct http_client *client)
 {
     struct census census;
-    bool good = census_take(&census, registry->options->values[OPTION_STORE], registry->why, registry->why_size);
+    bool good =
+        census_take(&census, registry->options->values[OPTION_STORE], registry->why, registry->why_size);
 
     for (const struct census_event *event = census.first; good && event != NULL; event = event->next) {
         char id[UUID_TEXT_SIZE];
@@ -119,7 +123,8 @@ static bool ask_stored_events(struct registry *registry, struct http_client *cli
 static bool ask_server(struct registry *registry, const char *url)
 {
     char token[TOKEN_SIZE_MAX], id[UUID_TEXT_SIZE];
-    bool given = options_given(registry->options, OPTION_TOKEN) || options_given(registry->options, OPTION_TOKEN_FILE);
+    bool given =
+        options_given(registry->options, OPTION_TOKEN) || options_given(registry->options, OPTION_TOKEN_FILE);
     bool good;
 
     if (!setup_token(registry->options, token, sizeof token, registry->why, registry->why_size))

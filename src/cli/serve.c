@@ -85,7 +85,8 @@ static void print_ready(const struct node *node, const struct node_config *confi
     address_format_url(&real, url, sizeof url);
     printf("holdfast: listening on %s (store %s)\n", url, config->store_url);
     fflush(stdout);
-    log_write(LOG_INFO, "ready", "\"url\":\"%s\",\"metrics_port\":%u", url, (unsigned)node_metrics_port(node));
+    log_write(LOG_INFO, "ready", "\"url\":\"%s\",\"metrics_port\":%u", url,
+              (unsigned)node_metrics_port(node));
 }
 
 int serve_run(const struct options *options)

@@ -25,7 +25,8 @@ bool setup_check_store(const struct options *options, char *why, size_t why_size
         return true;
     options_origin(options, OPTION_STORE, origin, sizeof origin);
     if (strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0)
-        snprintf(why, why_size, "%s: this build does not have the PostgreSQL store; it takes sqlite:PATH", origin);
+        snprintf(why, why_size, "%s: this build does not have the PostgreSQL store; it takes sqlite:PATH",
+                 origin);
     else
         snprintf(why, why_size, "%s: '%.100s' is not a store; it takes sqlite:PATH", origin, url);
     return false;
@@ -47,8 +48,8 @@ static bool parse_log_level(const struct options *options, enum log_level *out, 
     return false;
 }
 
-bool setup_node(const struct options *options, struct node_config *config, struct address *metrics_listen, char *why,
-                size_t why_size)
+bool setup_node(const struct options *options, struct node_config *config, struct address *metrics_listen,
+                char *why, size_t why_size)
 {
     int64_t loops;
 
@@ -77,8 +78,8 @@ void setup_report_secret(const struct secret *secret)
     if (secret->open_to_others)
         log_write(LOG_WARN, "the secret can be read by others: chmod 600 it", "\"path\":\"%s\"", quoted);
     if (secret->size < SECRET_SIZE_ADVISED)
-        log_write(LOG_WARN, "the secret is short: 32 bytes or more are advised", "\"path\":\"%s\",\"bytes\":%zu", quoted,
-                  secret->size);
+        log_write(LOG_WARN, "the secret is short: 32 bytes or more are advised",
+                  "\"path\":\"%s\",\"bytes\":%zu", quoted, secret->size);
 }
 
 bool setup_secret(const struct options *options, bool create, struct secret *out, char *why, size_t why_size)
@@ -98,7 +99,8 @@ bool setup_secret(const struct options *options, bool create, struct secret *out
     } else if (access(path, F_OK) == 0) {
         good = secret_read(path, out, why, why_size);
     } else {
-        snprintf(why, why_size, "there is no store and no secret at %s; name them with --store or --jwt-secret-file",
+        snprintf(why, why_size,
+                 "there is no store and no secret at %s; name them with --store or --jwt-secret-file",
                  store_url);
         good = false;
     }
@@ -116,7 +118,8 @@ static bool copy_token(const char *text, size_t size, char *out, size_t out_size
     return true;
 }
 
-static bool sign_operator(const struct options *options, char *out, size_t out_size, char *why, size_t why_size)
+static bool sign_operator(const struct options *options, char *out, size_t out_size, char *why,
+                          size_t why_size)
 {
     enum { OPERATOR_TOKEN_MS = 600000 };
     struct auth_claims claims = {.role = ROLE_OPERATOR, .expires_ms = clock_now_ms() + OPERATOR_TOKEN_MS};

@@ -10,8 +10,8 @@
 bool setup_check_store(const struct options *options, char *why, size_t why_size) MUST_CHECK;
 
 /* --listen, --metrics-listen, --http-loops and --log-level. `metrics_listen` must live as long as the node. */
-bool setup_node(const struct options *options, struct node_config *config, struct address *metrics_listen, char *why,
-                size_t why_size) MUST_CHECK;
+bool setup_node(const struct options *options, struct node_config *config, struct address *metrics_listen,
+                char *why, size_t why_size) MUST_CHECK;
 
 /* The secret of --jwt-secret-file, or the one beside the store, which is made if `create` or if the
  * store exists and has none yet. */
@@ -22,6 +22,7 @@ void setup_report_secret(const struct secret *secret);
 
 /* The token to show to a running server: --token, --token-file, or one for an operator made with the
  * secret. */
-bool setup_token(const struct options *options, char *out, size_t out_size, char *why, size_t why_size) MUST_CHECK;
+bool setup_token(const struct options *options, char *out, size_t out_size, char *why,
+                 size_t why_size) MUST_CHECK;
 
 #endif

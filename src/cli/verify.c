@@ -42,8 +42,8 @@ static void on_check(void *context, const char *claim, int64_t broken, const cha
 static void print_summary(struct verify_report *report, const char *store_url, int64_t taken_us)
 {
     if (!report->as_json) {
-        printf("%s: %d claims checked in %.1f s, %d broken\n", store_url, report->claim_count, (double)taken_us / 1e6,
-               report->broken_count);
+        printf("%s: %d claims checked in %.1f s, %d broken\n", store_url, report->claim_count,
+               (double)taken_us / 1e6, report->broken_count);
         return;
     }
     struct buf out;

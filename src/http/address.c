@@ -18,7 +18,8 @@ bool address_format(const struct sockaddr *address, char out[INET6_ADDRSTRLEN])
 {
     out[0] = '\0';
     if (address->sa_family == AF_INET)
-        return inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, out, INET6_ADDRSTRLEN) != NULL;
+        return inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, out, INET6_ADDRSTRLEN) !=
+               NULL;
     if (address->sa_family == AF_INET6)
         return ipv6_format(&((const struct sockaddr_in6 *)address)->sin6_addr, out);
     return false;

@@ -75,8 +75,8 @@ static void connection_destroy(struct http_connection *connection)
 {
     struct http_loop *loop = connection->loop;
     char byte;
-    bool is_unread = connection->phase != PHASE_DOOMED &&
-                     recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    bool is_unread =
+        connection->phase != PHASE_DOOMED && recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
     if (connection->linger || is_unread)
         linger_begin(loop, connection->fd);
     CHECK(connection->request == NULL);

@@ -33,7 +33,8 @@ static size_t body_size_max(const struct http_request *request)
 
 static size_t header_size(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     return info == NULL ? 0 : info->header_size;
 }
 
@@ -47,7 +48,8 @@ static enum MHD_Result exchange_send(struct http_request *request)
         request->status = 0;
         http_reply_error(request, ERR_OVERLOADED);
     }
-    enum MHD_Result result = MHD_queue_response(connection->mhd, (unsigned)request->status, request->response);
+    enum MHD_Result result =
+        MHD_queue_response(connection->mhd, (unsigned)request->status, request->response);
     MHD_destroy_response(request->response);
     request->response = NULL;
     connection_enter(connection, PHASE_SENDING);
@@ -139,8 +141,8 @@ static enum MHD_Result exchange_dispatch(struct http_request *request)
 }
 
 enum MHD_Result exchange_on_access(void *context, struct MHD_Connection *mhd, const char *url,
-                                   const char *method, const char *version, const char *data,
-                                   size_t *size, void **request_context)
+                                   const char *method, const char *version, const char *data, size_t *size,
+                                   void **request_context)
 {
     struct http_connection *connection = connection_of(mhd);
     struct http_request *request = connection->request;
@@ -148,7 +150,8 @@ enum MHD_Result exchange_on_access(void *context, struct MHD_Connection *mhd, co
     (void)version;
     (void)request_context;
     if (connection->last_answer != NULL) {
-        enum MHD_Result result = MHD_queue_response(mhd, (unsigned)connection->last_status, connection->last_answer);
+        enum MHD_Result result =
+            MHD_queue_response(mhd, (unsigned)connection->last_status, connection->last_answer);
         MHD_destroy_response(connection->last_answer);
         connection->last_answer = NULL;
         return result;

@@ -66,25 +66,28 @@ void *http_context(const struct http_request *request); /* http_config.context *
 const struct http_route *http_route(const struct http_request *request);
 enum http_method http_method(const struct http_request *request);
 const char *http_method_name(const struct http_request *request);
-const char *http_path(const struct http_request *request); /* as sent, without the query */
+const char *http_path(const struct http_request *request);                    /* as sent, without the query */
 const char *http_param(const struct http_request *request, const char *name); /* {name} of the route */
 const char *http_query(const struct http_request *request, const char *name); /* decoded; or NULL */
 const char *http_header(const struct http_request *request, const char *name); /* or NULL */
-const char *http_body(const struct http_request *request, size_t *size); /* size 0: none */
+const char *http_body(const struct http_request *request, size_t *size);       /* size 0: none */
 const char *http_request_id(const struct http_request *request);
 const char *http_remote_ip(const struct http_request *request); /* the client's, through a trusted proxy */
-bool http_is_loopback(const struct http_request *request);      /* the peer itself, and no forwarding header */
-struct arena *http_arena(struct http_request *request); /* lives as long as the request */
-void **http_user(struct http_request *request);         /* a place for the API's own pointer */
+bool http_is_loopback(const struct http_request *request);   /* the peer itself, and no forwarding header */
+struct arena *http_arena(struct http_request *request);      /* lives as long as the request */
+void **http_user(struct http_request *request);              /* a place for the API's own pointer */
 int64_t http_started_us(const struct http_request *request); /* clock_monotonic_us() at its headers */
 
 /* ---- Answering: each sends the one reply ---- */
-void http_reply_header(struct http_request *request, const char *name, const char *value); /* before the reply */
-void http_reply(struct http_request *request, int status, const char *content_type, struct buf *body); /* transfers body's memory */
+void http_reply_header(struct http_request *request, const char *name,
+                       const char *value); /* before the reply */
+void http_reply(struct http_request *request, int status, const char *content_type,
+                struct buf *body); /* transfers body's memory */
 void http_reply_json(struct http_request *request, int status, struct buf *body);
 void http_reply_error(struct http_request *request, enum err err); /* by write_error */
 /* Borrowed memory that outlives the server, e.g. embedded files. */
-void http_reply_static(struct http_request *request, int status, const char *content_type, const void *data, size_t size);
+void http_reply_static(struct http_request *request, int status, const char *content_type, const void *data,
+                       size_t size);
 /* Shared memory: released when sent. */
 void http_reply_shared(struct http_request *request, int status, const char *content_type, const void *data,
                        size_t size, void (*on_release)(void *context), void *context);

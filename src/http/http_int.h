@@ -31,7 +31,7 @@ struct http_loop;
 
 enum {
     LOOP_COUNT_MAX = 8,
-    REQUEST_ID_SIZE = 65,          /* 64 characters and a NUL */
+    REQUEST_ID_SIZE = 65,           /* 64 characters and a NUL */
     REQUEST_SPARE_COUNT_MAX = 4096, /* kept for reuse, a loop */
     LINGER_COUNT_MAX = 256,
     LINGER_MS = 2000,
@@ -67,11 +67,11 @@ struct http_connection {
     struct list node; /* of loop->phases[phase] */
     struct http_loop *loop;
     struct MHD_Connection *mhd;
-    struct http_request *request; /* owns, but for one that is deferred: then shares with its resumer */
+    struct http_request *request;     /* owns, but for one that is deferred: then shares with its resumer */
     struct MHD_Response *last_answer; /* owns; of a request that was orphaned */
-    int64_t since_us;             /* when the phase began */
-    uint64_t acked_bytes;         /* of its socket, when last judged while sending */
-    int quiet_count;              /* judgements since that number moved */
+    int64_t since_us;                 /* when the phase began */
+    uint64_t acked_bytes;             /* of its socket, when last judged while sending */
+    int quiet_count;                  /* judgements since that number moved */
     int last_status;
     int fd; /* borrows: the library's */
     enum http_phase phase;
@@ -90,8 +90,8 @@ struct http_reply_field {
 };
 
 struct http_request {
-    struct list node;        /* of loop->resumed or loop->spare */
-    struct list orphan_node; /* of loop->orphans: apart, for the other is any thread's to push */
+    struct list node;                   /* of loop->resumed or loop->spare */
+    struct list orphan_node;            /* of loop->orphans: apart, for the other is any thread's to push */
     struct http_loop *loop;             /* gone when the request was abandoned */
     struct http_connection *connection; /* NULL: nobody waits for the answer any more */
     void *context;
@@ -122,8 +122,8 @@ struct http_request {
     const char *reply_type;        /* of the response, as is what follows */
     const void *reply_data;
     size_t reply_size;
-    struct http_stream stream;     /* owns, until taken over */
-    int status;                    /* 0: not replied */
+    struct http_stream stream; /* owns, until taken over */
+    int status;                /* 0: not replied */
     bool has_stream;
     bool has_cache_control;
 
@@ -141,8 +141,8 @@ struct http_loop {
     int listen_fd; /* its own copy of the one listening socket; −1 once closed */
     int mhd_epoll_fd;
     int watch_epoll_fd;
-    struct http_watch wake; /* an eventfd; any thread writes */
-    struct queue resumed;   /* any thread pushes */
+    struct http_watch wake;      /* an eventfd; any thread writes */
+    struct queue resumed;        /* any thread pushes */
     atomic_int resuming_count;   /* threads inside http_resume() */
     atomic_bool is_stopping;     /* any thread sets */
     atomic_bool are_streams_due; /* any thread sets */
@@ -173,7 +173,7 @@ struct http_server {
     struct http_config config;
     struct router *router;
     int64_t phase_us[PHASE_COUNT];
-    int64_t drain_us; /* set before is_stopping */
+    int64_t drain_us;                     /* set before is_stopping */
     char trusted_proxy[INET6_ADDRSTRLEN]; /* normalized; "" for none */
     uint16_t port;
     size_t connection_count_max;
@@ -204,15 +204,15 @@ void connection_on_notify(void *context, struct MHD_Connection *mhd, void **sock
                           enum MHD_ConnectionNotificationCode code);
 struct http_connection *connection_of(struct MHD_Connection *mhd);
 void connection_enter(struct http_connection *connection, enum http_phase phase);
-void connections_judge(struct http_loop *loop);             /* ends what is overdue */
+void connections_judge(struct http_loop *loop);            /* ends what is overdue */
 int64_t connections_next_us(const struct http_loop *loop); /* when to judge again; INT64_MAX: never */
 /* Answers a deferred client in the API's stead; the request waits for its resume alone. */
 void connection_orphan(struct http_connection *connection);
 
 /* exchange.c: both are the library's callbacks. */
 enum MHD_Result exchange_on_access(void *context, struct MHD_Connection *mhd, const char *url,
-                                   const char *method, const char *version, const char *data,
-                                   size_t *size, void **request_context);
+                                   const char *method, const char *version, const char *data, size_t *size,
+                                   void **request_context);
 void exchange_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
                            enum MHD_RequestTerminationCode code);
 /* Runs on_resume and lets the library go on with the connection. */

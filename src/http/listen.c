@@ -54,17 +54,19 @@ static void describe(const char *address, uint16_t port, int error, char *why, s
     const char *right = colon != NULL ? "]" : "";
     switch (error) {
     case EADDRINUSE:
-        snprintf(why, why_size, "Port %u of %s%s%s is in use by another program.", port, left, address, right);
+        snprintf(why, why_size, "Port %u of %s%s%s is in use by another program.", port, left, address,
+                 right);
         return;
     case EACCES:
-        snprintf(why, why_size, "Port %u of %s%s%s may only be used by a privileged user.", port, left, address,
-                 right);
+        snprintf(why, why_size, "Port %u of %s%s%s may only be used by a privileged user.", port, left,
+                 address, right);
         return;
     case EADDRNOTAVAIL:
         snprintf(why, why_size, "%s is not an address of this machine.", address);
         return;
     default:
-        snprintf(why, why_size, "Cannot listen on %s%s%s:%u: %s.", left, address, right, port, strerror(error));
+        snprintf(why, why_size, "Cannot listen on %s%s%s:%u: %s.", left, address, right, port,
+                 strerror(error));
         return;
     }
 }
@@ -114,5 +116,6 @@ size_t listen_raise_file_limit(size_t wanted)
     }
     if (limit.rlim_cur >= needed)
         return wanted;
-    return limit.rlim_cur > 2 * FILE_RESERVE_COUNT ? (size_t)limit.rlim_cur - FILE_RESERVE_COUNT : FILE_RESERVE_COUNT;
+    return limit.rlim_cur > 2 * FILE_RESERVE_COUNT ? (size_t)limit.rlim_cur - FILE_RESERVE_COUNT
+                                                   : FILE_RESERVE_COUNT;
 }

@@ -62,17 +62,21 @@ enum err loop_watch(struct http_loop *loop, struct http_watch *watch, uint32_t e
     return epoll_ctl(loop->watch_epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) == 0 ? ERR_OK : ERR_INTERNAL;
 }
 
+/* No timeouts of the library's: see connection.c. */
 static struct MHD_Daemon *daemon_start(struct http_loop *loop)
 {
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO;
-    return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_access, loop, /* */
-                            MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,      /* */
-                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)loop->connection_count_max,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-                            MHD_OPTION_CONNECTION_TIMEOUT, 0u, /* */
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1,   /* */
-                            MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-                            exchange_on_completed, loop, MHD_OPTION_NOTIFY_CONNECTION, connection_on_notify, loop,
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, loop->listen_fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)loop->connection_count_max, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)&leave_escaped, NULL},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)&exchange_on_completed, loop},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)&connection_on_notify, loop},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_access, loop, MHD_OPTION_ARRAY, options,
                             MHD_OPTION_END);
 }
 
@@ -86,8 +90,9 @@ enum err loop_init(struct http_loop *loop, struct http_server *server, int liste
     loop->connection_count_max = server->connection_count_max / (size_t)server->loop_count;
     for (int phase = 0; phase < PHASE_COUNT; phase++)
         list_init(&loop->phases[phase]);
-    struct list *lists[] = {&loop->orphans,         &loop->spare,           &loop->lingering,
-                            &loop->streams_idle, &loop->streams_checking, &loop->streams_blocked};
+    struct list *lists[] = {&loop->orphans,          &loop->spare,
+                            &loop->lingering,        &loop->streams_idle,
+                            &loop->streams_checking, &loop->streams_blocked};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         list_init(lists[i]);
     rng_init_system(&loop->rng);
@@ -214,8 +219,7 @@ static void loop_begin_drain(struct http_loop *loop)
 
 static void loop_orphan_deferred(struct http_loop *loop)
 {
-    LIST_FOR_EACH_SAFE(node, &loop->phases[PHASE_DEFERRED])
-    {
+    LIST_FOR_EACH_SAFE(node, &loop->phases[PHASE_DEFERRED]) {
         struct http_connection *connection = CONTAINER_OF(node, struct http_connection, node);
         log_write(LOG_WARN, "request still deferred at the end of the drain", "\"request_id\":\"%s\"",
                   connection->request->id);
@@ -226,7 +230,8 @@ static void loop_orphan_deferred(struct http_loop *loop)
 /* True when nothing is left to wait for. */
 static bool loop_drain(struct http_loop *loop)
 {
-    bool is_answering = !list_empty(&loop->phases[PHASE_RECEIVING]) || !list_empty(&loop->phases[PHASE_SENDING]);
+    bool is_answering =
+        !list_empty(&loop->phases[PHASE_RECEIVING]) || !list_empty(&loop->phases[PHASE_SENDING]);
     bool is_deferring = !list_empty(&loop->phases[PHASE_DEFERRED]) || !list_empty(&loop->orphans);
     if (!is_answering && (!is_deferring || loop->is_drain_over))
         return true;

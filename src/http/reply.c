@@ -69,8 +69,8 @@ static void reply_note(struct http_request *request, int status)
     if (status == 500 || status == 504) {
         char path[256];
         log_quote(request->path, path, sizeof path);
-        log_write(LOG_ERROR, "request failed", "\"request_id\":\"%s\",\"path\":\"%s\",\"status\":%d", request->id,
-                  path, status);
+        log_write(LOG_ERROR, "request failed", "\"request_id\":\"%s\",\"path\":\"%s\",\"status\":%d",
+                  request->id, path, status);
     }
 }
 
@@ -80,7 +80,7 @@ static void reply_finish(struct http_request *request, int status, const char *c
 {
     CHECK(response != NULL); /* a few hundred bytes could not be had */
     reply_note(request, status);
-    request->reply_type = content_type;
+    request->reply_type = content_type == json_type ? json_type : arena_text(&request->arena, content_type);
     request->reply_data = data;
     request->reply_size = size;
     if (content_type != NULL)
@@ -115,7 +115,8 @@ void http_reply(struct http_request *request, int status, const char *content_ty
     static char nothing[] = "";
     if (data == NULL)
         data = nothing;
-    reply_finish(request, status, content_type, data, size, MHD_create_response_from_buffer(size, data, mode));
+    reply_finish(request, status, content_type, data, size,
+                 MHD_create_response_from_buffer(size, data, mode));
 }
 
 void http_reply_json(struct http_request *request, int status, struct buf *body)
@@ -206,7 +207,8 @@ void reply_write_head(struct http_request *request, int status, const char *cont
 }
 
 /* The connection is about to close: what a full socket does not take is lost, as it would be later. */
-static void reply_send_raw(struct http_request *request, const char *content_type, const void *data, size_t size)
+static void reply_send_raw(struct http_request *request, const char *content_type, const void *data,
+                           size_t size)
 {
     struct buf answer;
     buf_init(&answer);

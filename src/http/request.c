@@ -121,8 +121,8 @@ static void read_length(struct http_request *request, const char *value)
     request->content_length = strtoull(value, NULL, 10); /* the library has refused what is no number */
 }
 
-static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_length,
-                                   const char *value, size_t value_length)
+static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                   size_t name_length, const char *value, size_t value_length)
 {
     struct http_request *request = context;
     (void)kind;
@@ -157,7 +157,8 @@ static enum MHD_Result read_header(void *context, enum MHD_ValueKind kind, const
             request->is_forwarded = true;
         if (strcasecmp(name, "X-Forwarded-For") == 0)
             request->forwarded_for = value;
-        else if (strcasecmp(name, "X-Request-Id") == 0 && request->id[0] == '\0' && is_request_id(value, value_length))
+        else if (strcasecmp(name, "X-Request-Id") == 0 && request->id[0] == '\0' &&
+                 is_request_id(value, value_length))
             memcpy(request->id, value, value_length);
         break;
     default:
@@ -235,8 +236,8 @@ const char *http_query(const struct http_request *request, const char *name)
         return NULL;
     const char *raw = NULL;
     size_t size = 0;
-    if (MHD_lookup_connection_value_n(request->connection->mhd, MHD_GET_ARGUMENT_KIND, name, strlen(name), &raw,
-                                      &size) != MHD_YES)
+    if (MHD_lookup_connection_value_n(request->connection->mhd, MHD_GET_ARGUMENT_KIND, name, strlen(name),
+                                      &raw, &size) != MHD_YES)
         return NULL;
     if (raw == NULL)
         return "";

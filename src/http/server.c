@@ -58,7 +58,8 @@ static void server_end(struct http_server *server, int made, int running)
     free(server);
 }
 
-enum err http_server_start(const struct http_config *config, struct http_server **out, char *why, size_t why_size)
+enum err http_server_start(const struct http_config *config, struct http_server **out, char *why,
+                           size_t why_size)
 {
     CHECK(config->loop_count >= 1);
     CHECK(config->loop_count <= LOOP_COUNT_MAX);

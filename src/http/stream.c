@@ -40,7 +40,7 @@ struct stream {
     struct http_watch watch;
     struct http_stream source;
     struct buf unsent;
-    size_t sent; /* of it */
+    size_t sent;        /* of it */
     int64_t blocked_us; /* when the socket last took a byte */
     bool is_blocked;
 };
@@ -99,7 +99,8 @@ static bool stream_write(struct http_loop *loop, struct stream *stream, const ch
 /* The socket has room again. False: it is broken. */
 static bool stream_flush(struct http_loop *loop, struct stream *stream)
 {
-    ssize_t sent = stream_send(stream, stream->unsent.data + stream->sent, stream->unsent.size - stream->sent);
+    ssize_t sent =
+        stream_send(stream, stream->unsent.data + stream->sent, stream->unsent.size - stream->sent);
     if (sent < 0)
         return false;
     stream->sent += (size_t)sent;

@@ -117,7 +117,7 @@ describe('admin', { concurrency: 8 }, () => {
       ];
       const before1 = ok(await admin.get('/api/admin/events')).find((entry) => entry.event_id === event.id);
       for (const [body, names] of cases) {
-        const error = fails(await event.patch(body), 400, 'invalid_request');
+        const error = fails(await event.patch(body), 400, 'invalid_request', JSON.stringify(body));
         assert.match(error.message + JSON.stringify(error.details), names, JSON.stringify(body));
       }
       const after1 = ok(await admin.get('/api/admin/events')).find((entry) => entry.event_id === event.id);
@@ -182,7 +182,7 @@ describe('admin', { concurrency: 8 }, () => {
           name: 'Odd hall',
           stage: { x: 0, y: -10, label: 'Stage' },
           blocks: [{ section: 'C', subsection: 3, name: 'Corner', price_cents: 0, rows: [
-            { label: 'AA', seats: ['1', '3', '5'], x: 1.5, y: 2, dx: 1, dy: 0 }, { label: 'BB', seats: 1 }, { label: 'CC', seats: 7, x: -3 },
+            { label: 'AA', seats: ['1', '3', '5'], x: 1.5, y: 2, dx: 1, dy: 0 }, { label: 'BB', seats: 1 }, { label: 'CC', seats: 7, x: -3, y: 0.25 },
           ] }],
         },
       });
@@ -240,10 +240,16 @@ describe('admin', { concurrency: 8 }, () => {
         [layoutOf({ ...good(), rows: [{ label: '1', seats: 2, x: 'left' }] }), /x/], [layoutOf(good(), good()), /A-1|section|block/],
       ];
       for (const [document, names] of cases) {
-        const error = fails(await admin.put(`${event.adminPath}/layout`, document), 400, 'invalid_request');
+        const error = fails(await admin.put(`${event.adminPath}/layout`, document), 400, 'invalid_request', JSON.stringify(document).slice(0, 200));
         assert.match(error.message + JSON.stringify(error.details), names, JSON.stringify(document).slice(0, 200));
       }
       assert.deepEqual(await event.list(), event.seats);
+    });
+
+    it('each of x, y, dx and dy may stand alone', async () => {
+      for (const place of [{ x: -3 }, { y: 4 }, { dx: 2 }, { dy: 1 }]) {
+        await organization.event({ status: 'draft', layout: layoutOf({ ...block('A', 1, [1]), rows: [{ label: '1', seats: 2, ...place }] }) });
+      }
     });
 
     it('sections go beyond Z', async () => {
@@ -270,12 +276,15 @@ describe('admin', { concurrency: 8 }, () => {
       fails(await admin.patch(`${event.adminPath}/blocks/${uuid()}`, { name: 'x' }), 404, 'not_found');
     });
 
-    it('a capacity lowered below what is taken refuses new holds and keeps old ones', async () => {
+    it('a capacity cannot be lowered below what is taken', async () => {
       const event = await organization.event({ layout: layoutOf(block('A', 1, [5])) });
       const [{ block_id: id }] = ok(await admin.get(event.path)).blocks;
       const buyer = organization.buyer();
       ok(await event.holdMany(buyer, event.seats.slice(0, 3)), 201);
-      ok(await admin.patch(`${event.adminPath}/blocks/${id}`, { capacity: 1 }));
+      fails(await admin.patch(`${event.adminPath}/blocks/${id}`, { capacity: 2, name: 'Never' }), 409, 'block_at_capacity');
+      const [{ capacity, name }] = ok(await admin.get(event.path)).blocks;
+      assert.deepEqual([capacity, name], [5, 'Section A 1'], 'nothing of it was changed');
+      ok(await admin.patch(`${event.adminPath}/blocks/${id}`, { capacity: 3 }));
       fails(await event.reserve(buyer, event.seats[3]), 409, 'block_at_capacity');
       assert.equal((await event.occupancy()).held, 3);
     });
@@ -305,6 +314,14 @@ describe('admin', { concurrency: 8 }, () => {
       fails(await event.reserve(organization.buyer(), event.seats[0]), 409, 'seat_not_available');
     });
 
+    it('when not one of them can be blocked, that is an error of its own', async () => {
+      const event = await organization.event();
+      await buy(event, organization.buyer(), [event.seats[0]]);
+      const { details } = fails(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[0].seat_id] }), 409, 'seat_not_available');
+      assert.deepEqual(details.seats.map((seat) => [seat.seat_id, seat.code, seat.current_status]), [[event.seats[0].seat_id, 'seat_not_available', 'sold']]);
+      fails(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [uuid()] }), 404, 'seat_not_found');
+    });
+
     it('unblocking makes them available, and both are idempotent', async () => {
       const event = await organization.event();
       const ids = event.seats.slice(0, 2).map((seat) => seat.seat_id);
@@ -324,9 +341,11 @@ describe('admin', { concurrency: 8 }, () => {
       const checkout = ok(await event.checkout(buyer), 201);
       const paying = buyer.post(`/api/checkouts/${checkout.checkout_id}/complete`, { payment_token: 'tok_slow' });
       await waitFor('the payment to be under way', async () => ok(await buyer.get(`/api/checkouts/${checkout.checkout_id}`)).status === 'processing');
-      const [entry] = results(ok(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[0].seat_id] })));
-      assert.ok(entry.code, 'it says why not');
-      assert.equal((await event.occupancy()).blocked, 0);
+      fails(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[0].seat_id] }), 409, 'payment_in_progress');
+      const [refused, done] = results(ok(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[0].seat_id, event.seats[1].seat_id] })));
+      assert.equal(refused.code, 'payment_in_progress');
+      assert.ok(!done.code);
+      assert.equal((await event.occupancy()).blocked, 1);
       await paying;
       await waitFor('the seat to be sold', async () => (await event.status(event.seats[0].seat_id)) === 'sold');
     });

@@ -20,9 +20,12 @@ const usage = (result) => {
   assert.equal(result.stderr.trim().split('\n').length, 1, result.stderr);
   assert.equal(result.stdout, '');
 };
+/** Ended badly, with one sentence of ours; progress may stand before it. */
 const failure = (result) => {
   assert.ok(result.status > 0, `status ${result.status}`);
-  assert.equal(result.stderr.trim().split('\n').length, 1, result.stderr);
+  const lines = result.stderr.trim().split('\n');
+  assert.equal(lines.filter((line) => line.startsWith('holdfast: ')).length, 1, result.stderr);
+  assert.match(lines[lines.length - 1], /^holdfast: \S.*\.$/, 'the last line is a sentence');
 };
 
 describe('help', () => {
@@ -41,7 +44,6 @@ describe('help', () => {
 
   it('no command and an unknown command say what there is', () => {
     const none = run([]);
-    assert.notEqual(none.status, 0);
     assert.match(none.stdout + none.stderr, /serve/);
     const unknown = run(['server']);
     assert.equal(unknown.status, 2);
@@ -208,11 +210,11 @@ describe('migrate and verify', () => {
     assert.equal(json.status, 0);
     JSON.parse(json.stdout);
     const damages = {
-      'a held seat without its hold': "DELETE FROM seat_holds WHERE rowid = (SELECT rowid FROM seat_holds WHERE status = 'active' LIMIT 1)",
-      'an active hold on a seat that is available': "UPDATE seats SET status = 'available', seat_hold_id = NULL WHERE rowid = (SELECT rowid FROM seats WHERE status = 'held' LIMIT 1)",
-      'a sold seat without a ticket': 'DELETE FROM tickets WHERE rowid = (SELECT rowid FROM tickets LIMIT 1)',
-      'a sold seat that is available again': "UPDATE seats SET status = 'available' WHERE rowid = (SELECT rowid FROM seats WHERE status = 'sold' LIMIT 1)",
-      'a hold that ended without the seat knowing': "UPDATE seat_holds SET status = 'expired' WHERE rowid = (SELECT rowid FROM seat_holds WHERE status = 'active' LIMIT 1)",
+      'a held seat without its hold': "DELETE FROM seat_holds WHERE id = (SELECT id FROM seat_holds WHERE status = 'active' LIMIT 1)",
+      'an active hold on a seat that is available': "UPDATE seats SET status = 'available', seat_hold_id = NULL WHERE id = (SELECT id FROM seats WHERE status = 'held' LIMIT 1)",
+      'a sold seat without a ticket': 'DELETE FROM tickets WHERE id = (SELECT id FROM tickets LIMIT 1)',
+      'a sold seat that is available again': "UPDATE seats SET status = 'available' WHERE id = (SELECT id FROM seats WHERE status = 'sold' LIMIT 1)",
+      'a hold that ended without the seat knowing': "UPDATE seat_holds SET status = 'expired' WHERE id = (SELECT id FROM seat_holds WHERE status = 'active' LIMIT 1)",
     };
     for (const [what, sql] of Object.entries(damages)) {
       const copy = join(tempDir(), 'broken.db');

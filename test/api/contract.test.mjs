@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import { fails, ok, send } from '../lib/client.mjs';
+import { exchange, oneAnswer, rawRequest } from '../lib/raw.mjs';
 import { start } from '../lib/server.mjs';
 import { saysNothingOf } from '../lib/shape.mjs';
 import { openStream } from '../lib/sse.mjs';
@@ -199,7 +200,7 @@ describe('contract', { concurrency: 4 }, () => {
     const described = new Set(operations.map((operation) => operation.name));
     const missing = PROMISED.filter((name) => !described.has(name));
     assert.deepEqual(missing, [], 'promised but not described');
-    const extra = [...described].filter((name) => !PROMISED.includes(name) && !name.includes('/webhooks/') && !name.startsWith('HEAD') && !name.startsWith('OPTIONS'));
+    const extra = [...described].filter((name) => !PROMISED.includes(name) && !name.includes('/webhooks/') && !/^GET \/[a-z]+\.(js|css)$/.test(name) && !name.startsWith('HEAD') && !name.startsWith('OPTIONS'));
     assert.deepEqual(extra, [], 'described but not promised');
   });
 
@@ -242,15 +243,15 @@ describe('contract', { concurrency: 4 }, () => {
       '/api/demo/token', '/admin', '/debug', '/metrics/', '/healthz/x', '/.env', '/.git/config', '/index.php', '/api/events/../admin/events', '/%2e%2e/etc/passwd',
       '/../../etc/passwd', '/..%2f..%2fetc/passwd', '//api/events', '/API/EVENTS', '/api//events', '/openapi.yaml', '/holdfast.db', '/secret'];
     for (const path of probes) {
-      const response = await send(server.url + path, { token: admin.bearer });
-      assert.equal(response.status, 404, `${path}: ${response.status} ${response.text.slice(0, 200)}`);
+      const response = await exchange(server, rawRequest('GET', path, { authorization: `Bearer ${admin.bearer}` }), { until: oneAnswer });
+      assert.equal(response.status, 404, `${path}: ${response.status} ${response.text.slice(0, 400)}`);
       saysNothingOf(response.text, 'root:', 'SQLite format');
     }
   });
 
   it('every operation with a role refuses no token and every lesser role', async () => {
     const { organization, ids } = await populated();
-    const described = operations.filter((entry) => ROLES.includes(entry.role));
+    const described = operations.filter((entry) => entry.path.startsWith('/api/') && ROLES.includes(entry.role));
     assert.ok(described.length >= 30, `${described.length} operations name a role`);
     for (const entry of described) {
       fails(await call(entry, world.anonymous(), ids), 401, 'unauthorized');
@@ -288,7 +289,7 @@ describe('contract', { concurrency: 4 }, () => {
         assert.equal(foreign.status, random.status, `${entry.name} as ${role}: ${foreign.text}`);
         assert.equal(shape(foreign), expected, `${entry.name} as ${role} answers the same as for an unknown id`);
         if (entry.name !== 'POST /api/admin/seats/release') assert.equal(foreign.status, 404, `${entry.name}: ${foreign.text}`);
-        saysNothingOf(foreign.text, victim.organization.id, 'Test hall', 'Section A', victim.checkout.checkout_id === ids.checkout ? [] : []);
+        saysNothingOf(foreign.text, victim.organization.id, 'Test hall', 'Section A');
         tried++;
       }
     }
@@ -320,8 +321,7 @@ describe('contract', { concurrency: 4 }, () => {
     }
     for (const query of [`event_id=${ids.event}`, `user_id=${ids.user}`]) assert.deepEqual(ok(await admin.get(`/api/admin/checkouts?${query}`)), [], query);
     assert.deepEqual(ok(await admin.get(`${event.adminPath}/holds?user_id=${ids.user}`)), []);
-    const blocked = ok(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [ids.seat2] }));
-    assert.match(JSON.stringify(blocked), /seat_not_found/);
+    fails(await admin.post(`${event.adminPath}/seats/block`, { seat_ids: [ids.seat2] }), 404, 'seat_not_found');
     // An agent may act only for users of their own organization: the same id there is another person.
     const own = await event.reserve(agent, event.seats[3], { user_id: ids.user });
     assert.ok([201, 400, 404].includes(own.status), own.text);

@@ -94,9 +94,9 @@ export function ok(response, status = 200) {
   return response.body.data;
 }
 
-/** Requires a failure with the given status and code, in the full envelope, and returns its `error`. */
-export function fails(response, status, code) {
-  assert.equal(response.status, status, `expected ${status} ${code}, got ${describe(response)}`);
+/** Requires a failure with the given status and code, in the full envelope, and returns its `error`. `what` names the case. */
+export function fails(response, status, code, what = '') {
+  assert.equal(response.status, status, `${what} expected ${status} ${code}, got ${describe(response)}`.trim());
   assert.match(response.headers['content-type'] ?? '', /^application\/json/);
   assert.match(response.headers['cache-control'] ?? '', /no-store/);
   const error = response.body?.error;

@@ -143,16 +143,28 @@ export class Model {
     return { status: 200, released: holds.length };
   }
 
-  block(seatId) {
-    const seat = this.seats.get(seatId);
-    if (seat.status === 'sold') return;
-    if (seat.status === 'held') this.endHold(this.holds.get(seat.hold));
-    seat.status = 'blocked';
+  /** Blocks what can be blocked; an error only if nothing could be. */
+  block(seatIds) {
+    let done = 0;
+    for (const id of seatIds) {
+      const seat = this.seats.get(id);
+      if (seat.status === 'sold') continue;
+      if (seat.status === 'held') this.endHold(this.holds.get(seat.hold));
+      seat.status = 'blocked';
+      done++;
+    }
+    return done > 0 ? { status: 200 } : { status: 409, code: 'seat_not_available' };
   }
 
-  unblock(seatId) {
-    const seat = this.seats.get(seatId);
-    if (seat.status === 'blocked') seat.status = 'available';
+  unblock(seatIds) {
+    let done = 0;
+    for (const id of seatIds) {
+      const seat = this.seats.get(id);
+      if (seat.status === 'held' || seat.status === 'sold') continue;
+      seat.status = 'available';
+      done++;
+    }
+    return done > 0 ? { status: 200 } : { status: 409, code: 'seat_not_available' };
   }
 
   adminRelease(seatIds) {

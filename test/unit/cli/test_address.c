@@ -47,9 +47,9 @@ static void test_numeric_addresses_and_localhost_are_taken(void **state)
 
 static void test_what_is_no_address_is_named(void **state)
 {
-    static const char *const bad[] = {"8080",          ":8080",           "127.0.0.1",       "127.0.0.1:",    "127.0.0.1:x",
-                                      "127.0.0.1:-1",  "127.0.0.1:65536", "::1:80",          "[::1]",         "[]:80",
-                                      "1.2.3.4.5:80",  "127.0.0.1:80a",   "127.0.0.1: 80",   "[::1:80"};
+    static const char *const bad[] = {
+        "8080",   ":8080", "127.0.0.1", "127.0.0.1:",   "127.0.0.1:x",   "127.0.0.1:-1",  "127.0.0.1:65536",
+        "::1:80", "[::1]", "[]:80",     "1.2.3.4.5:80", "127.0.0.1:80a", "127.0.0.1: 80", "[::1:80"};
     struct address address;
 
     (void)state;

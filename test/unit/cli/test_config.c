@@ -44,8 +44,9 @@ static void assert_refused(const char *text, const char *mention)
 
 static void test_lines_comments_blanks_and_quotes_are_read(void **state)
 {
-    static const char text[] = "# all of it\n\n  listen=1.2.3.4:5  \r\nstore = \"sqlite:/a #b\" # here\n\tlog-level =\twarn# loud\n"
-                               "token = abc=def==";
+    static const char text[] =
+        "# all of it\n\n  listen=1.2.3.4:5  \r\nstore = \"sqlite:/a #b\" # here\n\tlog-level =\twarn# loud\n"
+        "token = abc=def==";
     struct options options;
 
     (void)state;

@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "cli/import.h"
 
-#define LAYOUT "\"layout\":{\"name\":\"Hall\",\"blocks\":[{\"section\":\"A\",\"subsection\":1,\"name\":\"Stalls\",\"price_cents\":100," \
-               "\"rows\":[{\"label\":\"1\",\"seats\":3},{\"label\":\"2\",\"seats\":[\"a\",\"b\"]}]}]}"
+#define LAYOUT                                                                                               \
+    "\"layout\":{\"name\":\"Hall\",\"blocks\":[{\"section\":\"A\",\"subsection\":1,\"name\":\"Stalls\","     \
+    "\"price_cents\":100,"                                                                                   \
+    "\"rows\":[{\"label\":\"1\",\"seats\":3},{\"label\":\"2\",\"seats\":[\"a\",\"b\"]}]}]}"
 #define ORG "\"organization\":{\"name\":\"Org\"}"
 #define EVENT "\"event\":{\"name\":\"Show\"}"
 
@@ -46,8 +48,8 @@ static int teardown(void **state)
 static bool parse(struct fixture *fixture, const char *text)
 {
     fixture->why[0] = '\0';
-    return import_parse(text, strlen(text), &fixture->rng, 1000, &fixture->arena, &fixture->plan, fixture->why,
-                        sizeof fixture->why);
+    return import_parse(text, strlen(text), &fixture->rng, 1000, &fixture->arena, &fixture->plan,
+                        fixture->why, sizeof fixture->why);
 }
 
 static void assert_refused(struct fixture *fixture, const char *text, const char *mention)
@@ -80,11 +82,13 @@ static void test_everything_given_is_taken(void **state)
 {
     struct fixture *fixture = *state;
 
-    assert_true(parse(fixture,
-                      "{\"organization\":{\"id\":\"0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a23\",\"name\":\"Org\"},"
-                      "\"event\":{\"id\":\"0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a24\",\"name\":\"Show\",\"status\":\"live\","
-                      "\"sale_start\":\"2026-01-01T00:00:00Z\",\"sale_end\":\"2026-01-02T00:00:00+01:00\",\"currency\":\"ZAR\","
-                      "\"policy\":{\"hold_ttl_seconds\":900,\"forbid_single_seat_gaps\":true}}," LAYOUT "}"));
+    assert_true(parse(
+        fixture,
+        "{\"organization\":{\"id\":\"0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a23\",\"name\":\"Org\"},"
+        "\"event\":{\"id\":\"0190a4c2-7d1e-7c3a-9f54-2b8d6e0f1a24\",\"name\":\"Show\",\"status\":\"live\","
+        "\"sale_start\":\"2026-01-01T00:00:00Z\",\"sale_end\":\"2026-01-02T00:00:00+01:00\",\"currency\":"
+        "\"ZAR\","
+        "\"policy\":{\"hold_ttl_seconds\":900,\"forbid_single_seat_gaps\":true}}," LAYOUT "}"));
     assert_true(fixture->plan.has_org_id);
     assert_true(fixture->plan.has_event_id);
     assert_int_equal(fixture->plan.event.state, EVENT_LIVE);
@@ -114,28 +118,35 @@ static void test_unknown_names_are_refused(void **state)
 {
     assert_refused(*state, "{" ORG "," EVENT "," LAYOUT ",\"extra\":1}", "'extra'");
     assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"statsu\":\"live\"}," LAYOUT "}", "'statsu'");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl\":5}}," LAYOUT "}", "'hold_ttl'");
+    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl\":5}}," LAYOUT "}",
+                   "'hold_ttl'");
 }
 
 static void test_wrong_values_are_named_with_their_place(void **state)
 {
     assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"\"}," LAYOUT "}", "event.name");
     assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"id\":\"no\"}," LAYOUT "}", "event.id");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"status\":\"open\"}," LAYOUT "}", "event.status");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"currency\":\"eur\"}," LAYOUT "}", "event.currency");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"currency\":null}," LAYOUT "}", "event.currency");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"sale_start\":\"soon\"}," LAYOUT "}", "event.sale_start");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":0}}," LAYOUT "}",
+    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"status\":\"open\"}," LAYOUT "}",
+                   "event.status");
+    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"currency\":\"eur\"}," LAYOUT "}",
+                   "event.currency");
+    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"currency\":null}," LAYOUT "}",
+                   "event.currency");
+    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"sale_start\":\"soon\"}," LAYOUT "}",
+                   "event.sale_start");
+    assert_refused(*state,
+                   "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":0}}," LAYOUT "}",
                    "event.policy.hold_ttl_seconds");
-    assert_refused(*state, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":\"60\"}}," LAYOUT "}",
+    assert_refused(*state,
+                   "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":\"60\"}}," LAYOUT "}",
                    "event.policy.hold_ttl_seconds");
 }
 
 static void test_sale_that_ends_before_it_starts_is_refused(void **state)
 {
     assert_refused(*state,
-                   "{" ORG ",\"event\":{\"name\":\"x\",\"sale_start\":\"2026-01-02T00:00:00Z\",\"sale_end\":\"2026-01-01T00:00:00Z\"}," LAYOUT
-                   "}",
+                   "{" ORG ",\"event\":{\"name\":\"x\",\"sale_start\":\"2026-01-02T00:00:00Z\",\"sale_end\":"
+                           "\"2026-01-01T00:00:00Z\"}," LAYOUT "}",
                    "sale_end");
 }
 
@@ -143,11 +154,15 @@ static void test_hold_max_follows_a_longer_ttl_unless_it_contradicts(void **stat
 {
     struct fixture *fixture = *state;
 
-    assert_true(parse(fixture, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":3600}}," LAYOUT "}"));
+    assert_true(parse(
+        fixture, "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":3600}}," LAYOUT "}"));
     assert_int_equal(fixture->plan.event.policy.hold_max_seconds, 3600);
-    assert_refused(fixture,
-                   "{" ORG ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":600,\"hold_max_seconds\":300}}," LAYOUT "}",
-                   "hold_max_seconds");
+    assert_refused(
+        fixture,
+        "{" ORG
+        ",\"event\":{\"name\":\"x\",\"policy\":{\"hold_ttl_seconds\":600,\"hold_max_seconds\":300}}," LAYOUT
+        "}",
+        "hold_max_seconds");
 }
 
 static void test_layout_complaints_say_so(void **state)
@@ -166,7 +181,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unknown_names_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_values_are_named_with_their_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sale_that_ends_before_it_starts_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hold_max_follows_a_longer_ttl_unless_it_contradicts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hold_max_follows_a_longer_ttl_unless_it_contradicts, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_layout_complaints_say_so, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

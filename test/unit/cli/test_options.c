@@ -48,9 +48,9 @@ static int teardown(void **state)
     return 0;
 }
 
-#define PARSE(fixture, verb, ...)                                                                  \
-    options_parse(&(fixture)->options, verb, (int)(sizeof((char *[]){__VA_ARGS__}) / sizeof(char *)), (char *[]){__VA_ARGS__}, \
-                  fake_environment, (fixture)->why, sizeof(fixture)->why)
+#define PARSE(fixture, verb, ...)                                                                            \
+    options_parse(&(fixture)->options, verb, (int)(sizeof((char *[]){__VA_ARGS__}) / sizeof(char *)),        \
+                  (char *[]){__VA_ARGS__}, fake_environment, (fixture)->why, sizeof(fixture)->why)
 
 static void write_config(struct fixture *fixture, const char *text)
 {
@@ -65,7 +65,8 @@ static void test_nothing_given_gives_every_default(void **state)
 {
     struct fixture *fixture = *state;
 
-    assert_true(options_parse(&fixture->options, VERB_SERVE, 0, NULL, fake_environment, fixture->why, sizeof fixture->why));
+    assert_true(options_parse(&fixture->options, VERB_SERVE, 0, NULL, fake_environment, fixture->why,
+                              sizeof fixture->why));
     for (int option = 0; option < OPTION_COUNT; option++)
         assert_ptr_equal(fixture->options.values[option], option_rows[option].initial);
     assert_string_equal(fixture->options.values[OPTION_STORE], "sqlite:./holdfast.db");
@@ -184,12 +185,14 @@ static void test_number_must_be_whole_and_in_range(void **state)
 
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_true(PARSE(fixture, VERB_SERVE, "--http-loops", (char *)bad[i]));
-        assert_false(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why, sizeof fixture->why));
+        assert_false(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why,
+                                     sizeof fixture->why));
         assert_non_null(strstr(fixture->why, "--http-loops"));
         options_deinit(&fixture->options);
     }
     assert_true(PARSE(fixture, VERB_SERVE, "--http-loops", "8"));
-    assert_true(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why, sizeof fixture->why));
+    assert_true(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why,
+                                sizeof fixture->why));
     assert_int_equal(value, 8);
 }
 
@@ -201,7 +204,8 @@ static void test_message_names_the_variable_a_bad_value_came_from(void **state)
     environment_name = "HOLDFAST_HTTP_LOOPS";
     environment_value = "many";
     assert_true(PARSE(fixture, VERB_SERVE, "--log-level", "warn"));
-    assert_false(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why, sizeof fixture->why));
+    assert_false(options_integer(&fixture->options, OPTION_HTTP_LOOPS, 1, 8, &value, fixture->why,
+                                 sizeof fixture->why));
     assert_non_null(strstr(fixture->why, "HOLDFAST_HTTP_LOOPS"));
 }
 
@@ -230,9 +234,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_help_wins_over_everything_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(test_words_after_two_dashes_are_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_empty_variable_counts_as_not_set, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_flag_only_option_is_not_read_from_the_environment, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_flag_only_option_is_not_read_from_the_environment, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_number_must_be_whole_and_in_range, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_message_names_the_variable_a_bad_value_came_from, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_message_names_the_variable_a_bad_value_came_from, setup,
+                                        teardown),
         cmocka_unit_test(test_nearest_name_is_none_when_nothing_is_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ static char directory[256], path[320], why[512];
 static int setup(void **state)
 {
     (void)state;
-    assert_true(directory_create_temporary("/tmp", "holdfast-secret", directory, sizeof directory, why, sizeof why));
+    assert_true(
+        directory_create_temporary("/tmp", "holdfast-secret", directory, sizeof directory, why, sizeof why));
     snprintf(path, sizeof path, "%s/holdfast.db.secret", directory);
     return 0;
 }
@@ -51,7 +52,8 @@ static void test_path_is_beside_an_embedded_store_only(void **state)
     assert_true(secret_path("sqlite:./holdfast.db", out, sizeof out));
     assert_string_equal(out, "./holdfast.db.secret");
     assert_false(secret_path("postgres://localhost/x", out, sizeof out));
-    assert_false(secret_path("sqlite:/a/path/that/does/not/fit/into/sixty/four/bytes/of/room/at/all.db", out, sizeof out));
+    assert_false(secret_path("sqlite:/a/path/that/does/not/fit/into/sixty/four/bytes/of/room/at/all.db", out,
+                             sizeof out));
 }
 
 static void test_first_use_makes_one_for_the_owner_alone(void **state)

@@ -53,7 +53,8 @@ static void assert_seats_apart(const struct layout *layout)
     qsort(points, (size_t)layout->seat_count, sizeof *points, compare_points);
     for (int i = 0; i < layout->seat_count; i++)
         for (int j = i + 1; j < layout->seat_count && points[j].x - points[i].x < 0.9; j++)
-            if (fabs(points[j].y - points[i].y) < 0.9 && hypot(points[j].x - points[i].x, points[j].y - points[i].y) < 0.9)
+            if (fabs(points[j].y - points[i].y) < 0.9 &&
+                hypot(points[j].x - points[i].x, points[j].y - points[i].y) < 0.9)
                 fail_msg("two seats at %.1f, %.1f", points[i].x, points[i].y);
     free(points);
 }
@@ -74,7 +75,7 @@ static void test_arena_has_about_ten_thousand_seats_that_stand_apart(void **stat
 
 static void test_small_places_are_small_and_their_rows_differ(void **state)
 {
-    void (*const writers[])(struct buf *out) = {demo_theatre_layout, demo_club_layout};
+    void (*const writers[])(struct buf * out) = {demo_theatre_layout, demo_club_layout};
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(writers); i++) {

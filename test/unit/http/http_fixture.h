@@ -170,7 +170,8 @@ UNUSED static bool client_sees_close(struct client *client, int wait_ms)
 
 UNUSED static void write_error(struct http_request *request, enum err err, struct buf *out)
 {
-    buf_printf(out, "{\"error\":{\"code\":\"%s\",\"request_id\":\"%s\"}}", err_code(err), http_request_id(request));
+    buf_printf(out, "{\"error\":{\"code\":\"%s\",\"request_id\":\"%s\"}}", err_code(err),
+               http_request_id(request));
 }
 
 UNUSED static struct http_server *server_start(struct http_config config, const struct http_route *routes,
@@ -190,14 +191,14 @@ UNUSED static struct http_server *server_start(struct http_config config, const 
 }
 
 /* Waits for a condition, with a limit. */
-#define WAIT_UNTIL(condition)                                                                                  \
-    do {                                                                                                       \
-        int64_t wait_until_us = clock_monotonic_us() + CLIENT_WAIT_MS * 1000;                                  \
-        while (!(condition)) {                                                                                 \
-            if (clock_monotonic_us() > wait_until_us)                                                          \
-                fail_msg("%s did not come about", #condition);                                                 \
-            usleep(1000);                                                                                      \
-        }                                                                                                      \
+#define WAIT_UNTIL(condition)                                                                                \
+    do {                                                                                                     \
+        int64_t wait_until_us = clock_monotonic_us() + CLIENT_WAIT_MS * 1000;                                \
+        while (!(condition)) {                                                                               \
+            if (clock_monotonic_us() > wait_until_us)                                                        \
+                fail_msg("%s did not come about", #condition);                                               \
+            usleep(1000);                                                                                    \
+        }                                                                                                    \
     } while (0)
 
 #endif

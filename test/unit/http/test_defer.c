@@ -141,7 +141,8 @@ static void *resume_in_batches(void *context)
 static void batches_hang_nobody(int loop_count)
 {
     static const size_t sizes[] = {128, 256, 1, 127, 129, 64, 128, 128};
-    struct http_server *server = server_start((struct http_config){.loop_count = loop_count}, routes, COUNT_OF(routes));
+    struct http_server *server =
+        server_start((struct http_config){.loop_count = loop_count}, routes, COUNT_OF(routes));
     struct client *clients[CONNECTION_COUNT];
     for (int i = 0; i < CONNECTION_COUNT; i++)
         clients[i] = client_open(server);
@@ -241,7 +242,8 @@ static void test_request_not_resumed_in_time_tells_its_client_so(void **state)
 {
     (void)state;
     static struct reply reply;
-    struct http_server *server = server_start((struct http_config){.defer_seconds = 1}, routes, COUNT_OF(routes));
+    struct http_server *server =
+        server_start((struct http_config){.defer_seconds = 1}, routes, COUNT_OF(routes));
     struct client *client = client_open(server);
     ask_number(client, "defer", 1);
     assert_true(client_read(client, &reply));
@@ -336,7 +338,8 @@ static void test_stop_races_with_resumes(void **state)
     for (int round = 0; round < 20; round++) {
         int is_running = 1;
         pthread_t resumer;
-        struct http_server *server = server_start((struct http_config){.loop_count = 2}, routes, COUNT_OF(routes));
+        struct http_server *server =
+            server_start((struct http_config){.loop_count = 2}, routes, COUNT_OF(routes));
         struct client *clients[16];
         for (int i = 0; i < 16; i++)
             clients[i] = client_open(server);

@@ -132,7 +132,8 @@ static void expect_refusal_and_close(const char *request, int status, const char
 static void test_handler_sees_what_was_asked(void **state)
 {
     (void)state;
-    assert_int_equal(client_ask(client, &reply, "GET /things/a%20b?x=1&q=%C3%A9+%26&q=2 HTTP/1.1\r\n" HOST "\r\n"), 200);
+    assert_int_equal(
+        client_ask(client, &reply, "GET /things/a%20b?x=1&q=%C3%A9+%26&q=2 HTTP/1.1\r\n" HOST "\r\n"), 200);
     assert_string_equal(reply.body,
                         "thing=a b q=\xC3\xA9 & method=GET path=/things/a%20b ip=127.0.0.1 loopback=1");
     assert_int_equal(client_ask(client, &reply, "DELETE /things/7?q=%00 HTTP/1.1\r\n" HOST "\r\n"), 200);
@@ -167,7 +168,8 @@ static void test_request_id_of_the_client_is_kept_if_it_is_decent(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char request[256];
-        snprintf(request, sizeof request, "GET /things/1 HTTP/1.1\r\n" HOST "X-Request-Id: %s\r\n\r\n", cases[i].given);
+        snprintf(request, sizeof request, "GET /things/1 HTTP/1.1\r\n" HOST "X-Request-Id: %s\r\n\r\n",
+                 cases[i].given);
         assert_int_equal(client_ask(client, &reply, request), 200);
         assert_int_equal(strcmp(reply_header(&reply, "X-Request-Id"), cases[i].given) == 0, cases[i].is_kept);
     }
@@ -246,13 +248,17 @@ static void test_ambiguous_framing_is_400_and_closes(void **state)
 {
     (void)state;
     static const char *const requests[] = {
-        "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-        "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST JSON
+        "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST JSON
+        "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n",
         "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
         "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        "POST /echo HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST JSON
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 2\r\nTransfer-Encoding : chunked\r\n\r\n{}",
-        "POST /nope HTTP/1.1\r\n" HOST "X-Refuse: 1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /nope HTTP/1.1\r\n" HOST
+        "X-Refuse: 1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
     };
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         expect_refusal_and_close(requests[i], 400, "invalid_request");
@@ -287,21 +293,23 @@ static void test_malformed_requests_get_400_or_are_closed(void **state)
 static void test_length_over_the_limit_is_413_before_the_body(void **state)
 {
     (void)state;
-    expect_refusal_and_close("POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 65537\r\n\r\n", 413, "body_too_large");
+    expect_refusal_and_close("POST /echo HTTP/1.1\r\n" HOST JSON "Content-Length: 65537\r\n\r\n", 413,
+                             "body_too_large");
 }
 
 static void test_client_that_expects_100_is_refused_instead(void **state)
 {
     (void)state;
-    expect_refusal_and_close(
-        "PUT /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 1048577\r\n\r\n", 413,
-        "body_too_large");
+    expect_refusal_and_close("PUT /echo HTTP/1.1\r\n" HOST JSON
+                             "Expect: 100-continue\r\nContent-Length: 1048577\r\n\r\n",
+                             413, "body_too_large");
 }
 
 static void test_client_that_expects_100_gets_it(void **state)
 {
     (void)state;
-    client_send(client, "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    client_send(client,
+                "POST /echo HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_true(client_read_head(client, &reply));
     assert_int_equal(reply.status, 100);
     client_send(client, "{}");
@@ -320,7 +328,8 @@ static void test_token_is_judged_before_size_and_type(void **state)
 static void test_refusal_without_a_body_keeps_the_connection(void **state)
 {
     (void)state;
-    expect_refusal("POST /echo HTTP/1.1\r\n" HOST "X-Refuse: 1\r\nContent-Length: 0\r\n\r\n", 401, "unauthorized");
+    expect_refusal("POST /echo HTTP/1.1\r\n" HOST "X-Refuse: 1\r\nContent-Length: 0\r\n\r\n", 401,
+                   "unauthorized");
     assert_int_equal(client_ask(client, &reply, "GET /things/1 HTTP/1.1\r\n" HOST "\r\n"), 200);
 }
 
@@ -413,12 +422,14 @@ static void test_body_must_be_json(void **state)
         client_close(client);
         client = client_open(server);
     }
-    assert_int_equal(client_ask(client, &reply, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n"), 201);
+    assert_int_equal(client_ask(client, &reply, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n"),
+                     201);
     assert_int_equal(client_ask(client, &reply, "POST /echo HTTP/1.1\r\n" HOST "\r\n"), 201);
     const char *empty = "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     assert_int_equal(client_ask(client, &reply, empty), 201);
-    expect_refusal_and_close("POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 415,
-                             "unsupported_media_type");
+    expect_refusal_and_close("POST /echo HTTP/1.1\r\n" HOST
+                             "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+                             415, "unsupported_media_type");
 }
 
 static void send_long_headers(size_t size)
@@ -472,13 +483,14 @@ static void test_forwarding_header_is_not_believed_from_a_stranger(void **state)
 static void test_forwarding_header_of_the_trusted_proxy_gives_the_last_hop(void **state)
 {
     (void)state;
-    struct http_server *behind = server_start((struct http_config){.trusted_proxy = "::ffff:127.0.0.1"}, routes,
-                                              COUNT_OF(routes));
+    struct http_server *behind =
+        server_start((struct http_config){.trusted_proxy = "::ffff:127.0.0.1"}, routes, COUNT_OF(routes));
     struct client *proxy = client_open(behind);
     client_ask(proxy, &reply, "GET /things/1 HTTP/1.1\r\n" HOST "X-Forwarded-For: 6.6.6.6, 9.9.9.9\r\n\r\n");
     assert_non_null(strstr(reply.body, "ip=9.9.9.9 loopback=0"));
     client_ask(proxy, &reply,
-               "GET /things/1 HTTP/1.1\r\n" HOST "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 2001:DB8::5\r\n\r\n");
+               "GET /things/1 HTTP/1.1\r\n" HOST
+               "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 2001:DB8::5\r\n\r\n");
     assert_non_null(strstr(reply.body, "ip=2001:db8::5 loopback=0"));
     client_ask(proxy, &reply, "GET /things/1 HTTP/1.1\r\n" HOST "X-Forwarded-For: nonsense\r\n\r\n");
     assert_non_null(strstr(reply.body, "ip=127.0.0.1 loopback=0"));

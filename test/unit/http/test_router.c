@@ -80,8 +80,18 @@ static void test_unknown_paths_match_nothing(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const paths[] = {
-        "",       "*",           "api/events",   "/api",          "/api/events/",      "//api/events",
-        "/nope",  "/api//events", "/API/events", "/api/events/a/", "/api/events/a/b", "/api/events/a/seats//",
+        "",
+        "*",
+        "api/events",
+        "/api",
+        "/api/events/",
+        "//api/events",
+        "/nope",
+        "/api//events",
+        "/API/events",
+        "/api/events/a/",
+        "/api/events/a/b",
+        "/api/events/a/seats//",
         "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r",
     };
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
@@ -167,7 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_literal_wins_over_parameter, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_parameter_is_tried_when_the_literal_leads_nowhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_parameter_is_tried_when_the_literal_leads_nowhere, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_each_route_has_its_own_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown_paths_match_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_encoded_slash_and_nul_match_nothing, setup, teardown),

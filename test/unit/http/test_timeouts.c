@@ -28,7 +28,8 @@ static int setup(void **state)
 {
     (void)state;
     big = calloc(1, BIG_SIZE);
-    server = server_start((struct http_config){.idle_seconds = 1, .receive_seconds = 1}, routes, COUNT_OF(routes));
+    server =
+        server_start((struct http_config){.idle_seconds = 1, .receive_seconds = 1}, routes, COUNT_OF(routes));
     return 0;
 }
 
@@ -111,7 +112,8 @@ static void test_dribbled_chunks_and_trailers_are_ended(void **state)
                                "Transfer-Encoding: chunked\r\n\r\n";
     struct client *client = client_open(server);
     client_send(client, head);
-    expect_about_a_second(dribble_ms(client, "1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n10000\r\nx"));
+    expect_about_a_second(
+        dribble_ms(client, "1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n1\r\nx\r\n10000\r\nx"));
     client_close(client);
     client = client_open(server);
     client_send(client, head);

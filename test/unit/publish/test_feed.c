@@ -225,7 +225,8 @@ static void test_reset_gives_every_reader_a_new_snapshot(void **state)
     watch_take(&watch);
     watch_take(&other);
     watch_last_id(&watch, id);
-    feed_seat(feed, &event, 3, SEAT_BLOCKED, END_NONE); /* of the old layout: never told */
+    feed_seat(feed, &event, 3, SEAT_BLOCKED, END_NONE); /* of the old layout */
+    tell(feed, &alice, &event, "hold_released", "{}");
     atomic_store(&counted.held, 2);
     feed_event_reset(feed, &event);
     feed_seat(feed, &event, 8, SEAT_BLOCKED, END_NONE);
@@ -234,6 +235,10 @@ static void test_reset_gives_every_reader_a_new_snapshot(void **state)
     assert_int_equal(watch_count(&watch, "event: snapshot"), 2);
     assert_int_equal(watch_count(&other, "event: snapshot"), 2);
     assert_true(watch_has(&watch, "{\"held\":2}"));
+    const char *again = strstr(strstr(buf_text(&watch.text), "event: snapshot") + 1, "event: snapshot");
+    assert_null(strstr(again, "[3,"));    /* an index that means nothing any more */
+    watch_until(&other, "hold_released"); /* no snapshot would tell it again */
+    assert_int_equal(watch_count(&other, "hold_released"), 1);
     watch_close(&watch);
     watch_close(&other);
 
