@@ -44,6 +44,9 @@ void api_admin_org_create(struct http_request *request)
     body_uuid(&body, "id", &call->command.id);
     if (!api_body_close(call, &body))
         return;
+    /* Idempotency-Keys are kept apart by organization; an operator of none has one of their own. */
+    if (uuid_is_nil(&call->actor.org_id))
+        call->actor.org_id = call->actor.user_id;
     api_submit(call, reply_org);
 }
 

@@ -84,10 +84,20 @@ static void api_on_result(struct http_request *request)
     command_deinit(&call->command);
 }
 
+/* Only an operator without organization gets this far without one, and only by naming an event
+ * that nobody has. */
+static bool api_has_place(struct api_call *call)
+{
+    if (!uuid_is_nil(&call->actor.org_id))
+        return true;
+    api_fail(call, ERR_EVENT_NOT_FOUND);
+    return false;
+}
+
 void api_submit(struct api_call *call, void (*on_success)(struct api_call *call))
 {
     struct command *command = &call->command;
-    if (!api_take_key(call)) {
+    if (!api_has_place(call) || !api_take_key(call)) {
         command_deinit(command);
         return;
     }

@@ -181,10 +181,15 @@ static enum err start_core(struct node *node, const struct node_config *config, 
 
 static enum err start_auth(struct node *node, const struct node_config *config, char *why, size_t why_size)
 {
-    if (config->public_key != NULL)
-        return auth_create_public_key(config->public_key, config->public_key_size, &node->auth, why,
-                                      why_size);
-    return auth_create_secret(config->secret, config->secret_size, &node->auth);
+    char reason[256] = "";
+
+    if (config->public_key == NULL)
+        return auth_create_secret(config->secret, config->secret_size, &node->auth);
+    enum err err = auth_create_public_key(config->public_key, config->public_key_size, &node->auth, reason,
+                                          sizeof reason);
+    if (err != ERR_OK)
+        snprintf(why, why_size, "%s: %s", config->public_key_path, reason);
+    return err;
 }
 
 static enum err start_edge(struct node *node, const struct node_config *config, char *why, size_t why_size)
@@ -231,26 +236,27 @@ static enum err start_edge(struct node *node, const struct node_config *config, 
 enum err node_start(const struct node_config *config, struct node **out, char *why, size_t why_size)
 {
     struct node *node = calloc(1, sizeof *node);
+    char reason[512] = "";
     enum err err;
 
     CHECK(node != NULL);
     pthread_mutex_init(&node->server_lock, NULL);
     pthread_mutex_init(&node->order_lock, NULL);
-    why[0] = '\0';
     raise_descriptor_limit();
     pthread_mutex_lock(&node->order_lock);
-    err = start_core(node, config, why, why_size);
+    err = start_core(node, config, reason, sizeof reason);
     pthread_mutex_unlock(&node->order_lock);
     if (err != ERR_OK)
         goto failed;
-    err = start_auth(node, config, why, why_size);
+    reason[0] = '\0'; /* a step that succeeded may have left words there */
+    err = start_auth(node, config, reason, sizeof reason);
     if (err != ERR_OK)
         goto failed;
     err = lane_start(node->lane);
     if (err != ERR_OK)
         goto failed;
     node->lane_started = true;
-    err = start_edge(node, config, why, why_size);
+    err = start_edge(node, config, reason, sizeof reason);
     if (err != ERR_OK)
         goto failed;
     gauge_set(GAUGE_START_TIME, clock_now_ms() / 1000);
@@ -258,8 +264,7 @@ enum err node_start(const struct node_config *config, struct node **out, char *w
     *out = node;
     return ERR_OK;
 failed:
-    if (why[0] == '\0')
-        snprintf(why, why_size, "%s", err_text(err));
+    snprintf(why, why_size, "%s", reason[0] != '\0' ? reason : err_text(err));
     node_stop(node);
     return err;
 }

@@ -27,6 +27,7 @@ struct node_config { /* borrows everything for the node's life */
     size_t secret_size;
     const char *public_key; /* PEM, or NULL */
     size_t public_key_size;
+    const char *public_key_path; /* for messages */
     /* The demo's guests; NULL: none */
     bool (*mint_demo)(void *context, int64_t now_ms, struct api_demo *out);
     void *demo_context;

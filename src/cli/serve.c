@@ -73,7 +73,11 @@ static bool read_key(const struct options *options, struct secret *secret, struc
         snprintf(why, why_size, "give either jwt-secret-file or jwt-public-key, not both");
         return false;
     }
-    return file_read(key_path, PUBLIC_KEY_SIZE_MAX, public_key, why, why_size);
+    if (!file_read(key_path, PUBLIC_KEY_SIZE_MAX, public_key, why, why_size))
+        return false;
+    if (public_key->size == 0)
+        snprintf(why, why_size, "the public key file %s is empty", key_path);
+    return public_key->size > 0;
 }
 
 static void print_ready(const struct node *node, const struct node_config *config)
@@ -112,6 +116,7 @@ int serve_run(const struct options *options)
     if (public_key.size > 0) {
         config.public_key = public_key.data;
         config.public_key_size = public_key.size;
+        config.public_key_path = options->values[OPTION_JWT_PUBLIC_KEY];
     }
     signals_block();
     if (node_start(&config, &node, why, sizeof why) != ERR_OK)

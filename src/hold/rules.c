@@ -85,8 +85,8 @@ static struct reserve_decision refuse(enum err err, int64_t expires_ms)
     return (struct reserve_decision){.verdict = RESERVE_REFUSE, .err = err, .expires_ms = expires_ms};
 }
 
-struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *holder, const struct uuid *user_id,
-                                     const struct policy *policy, int64_t now_ms)
+struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *holder,
+                                     const struct uuid *user_id, const struct policy *policy, int64_t now_ms)
 {
     if (seat == SEAT_AVAILABLE)
         return (struct reserve_decision){.verdict = RESERVE_GRANT};
@@ -98,7 +98,8 @@ struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *
         return (struct reserve_decision){.verdict = lapsed ? RESERVE_RENEW : RESERVE_MINE};
     /* Once the time is up it is the release that others wait for. */
     bool past = now_ms >= holder->held_until_ms;
-    return refuse(ERR_SEAT_HELD, past ? hold_release_ms(holder->held_until_ms, policy) : holder->held_until_ms);
+    return refuse(ERR_SEAT_HELD,
+                  past ? hold_release_ms(holder->held_until_ms, policy) : holder->held_until_ms);
 }
 
 int64_t rule_hold_until(const struct policy *policy, int64_t now_ms)

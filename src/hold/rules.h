@@ -28,8 +28,9 @@ void checkout_move(enum checkout_state *state, enum checkout_state to);
 /* ERR_INVALID_TRANSITION unless the diagram has it; staying is allowed. */
 enum err event_move(enum event_state from, enum event_state to) MUST_CHECK;
 bool event_is_open(enum event_state state); /* published or live: seats may be held */
-enum err event_check_open(const struct event_row *event) MUST_CHECK;   /* ERR_EVENT_NOT_AVAILABLE */
-enum err event_check_window(const struct event_row *event, int64_t now_ms) MUST_CHECK; /* ERR_EVENT_SALES_CLOSED */
+enum err event_check_open(const struct event_row *event) MUST_CHECK; /* ERR_EVENT_NOT_AVAILABLE */
+enum err event_check_window(const struct event_row *event,
+                            int64_t now_ms) MUST_CHECK; /* ERR_EVENT_SALES_CLOSED */
 
 /* ---- Asking for a seat ---- */
 
@@ -42,8 +43,8 @@ enum reserve_verdict {
 
 struct reserve_decision {
     enum reserve_verdict verdict;
-    enum err err;          /* of a refusal */
-    int64_t expires_ms;    /* of ERR_SEAT_HELD: when to come back */
+    enum err err;       /* of a refusal */
+    int64_t expires_ms; /* of ERR_SEAT_HELD: when to come back */
 };
 
 /* What the rules need to know of the active hold of a seat. */
@@ -54,8 +55,8 @@ struct holder {
 };
 
 /* holder: of the active hold when the seat is held, else NULL. */
-struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *holder, const struct uuid *user_id,
-                                     const struct policy *policy, int64_t now_ms);
+struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *holder,
+                                     const struct uuid *user_id, const struct policy *policy, int64_t now_ms);
 int64_t rule_hold_until(const struct policy *policy, int64_t now_ms); /* of a new hold */
 
 /* ---- Time ---- */
@@ -79,7 +80,8 @@ int64_t rule_checkout_until(int64_t created_ms, int64_t held_until_ms, const str
 
 /* ---- Checkouts ---- */
 
-enum err rule_checkout_pay(enum checkout_state state) MUST_CHECK;    /* OK: pending; ERR_CHECKOUT_NOT_PAYABLE: ended */
+enum err
+rule_checkout_pay(enum checkout_state state) MUST_CHECK; /* OK: pending; ERR_CHECKOUT_NOT_PAYABLE: ended */
 enum err rule_checkout_cancel(enum checkout_state state) MUST_CHECK; /* OK: pending or cancelled already */
 /* What a checkout becomes that lost its last seat for this reason. */
 enum checkout_state rule_checkout_emptied(enum end_reason reason);

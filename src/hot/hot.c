@@ -109,7 +109,8 @@ struct hot_hold *hot_hold(const struct hot *hot, const struct uuid *org_id, cons
     return hold != NULL && uuid_equal(&hold->event->row.org_id, org_id) ? hold : NULL;
 }
 
-struct hot_checkout *hot_checkout(const struct hot *hot, const struct uuid *org_id, const struct uuid *checkout_id)
+struct hot_checkout *hot_checkout(const struct hot *hot, const struct uuid *org_id,
+                                  const struct uuid *checkout_id)
 {
     struct hot_checkout *checkout = map_get(&hot->checkouts, checkout_id);
     return checkout != NULL && uuid_equal(&checkout->row.org_id, org_id) ? checkout : NULL;
@@ -286,7 +287,8 @@ static void hold_set_timer(struct hot *hot, struct hot_hold *hold, int64_t now_m
     }
     int64_t notice_ms = hold->held_until_ms - hot->notice_ms;
     hold->noticed = notice_ms <= now_ms;
-    int64_t due_ms = hold->noticed ? hold_release_ms(hold->held_until_ms, &hold->event->row.policy) : notice_ms;
+    int64_t due_ms =
+        hold->noticed ? hold_release_ms(hold->held_until_ms, &hold->event->row.policy) : notice_ms;
     wheel_set(&hot->wheel, &hold->timer, due_ms);
 }
 
@@ -305,7 +307,8 @@ static void hold_remove(struct hot *hot, struct hot_hold *hold)
     gauge_add(GAUGE_HOLDS_ACTIVE, -1);
 }
 
-static struct hot_hold *hold_add(struct hot *hot, struct hot_event *event, int32_t index, const struct hold_row *row)
+static struct hot_hold *hold_add(struct hot *hot, struct hot_event *event, int32_t index,
+                                 const struct hold_row *row)
 {
     struct hot_hold *hold = pool_acquire(&hot->hold_pool);
     hold->id = row->id;
@@ -358,7 +361,8 @@ void hot_put_hold(struct hot *hot, const struct hold_row *row, int64_t now_ms)
 
 static bool checkout_is_kept(const struct checkout_row *row)
 {
-    return row->state == CHECKOUT_PENDING_PAYMENT || row->state == CHECKOUT_PROCESSING || row->refund == REFUND_OWED;
+    return row->state == CHECKOUT_PENDING_PAYMENT || row->state == CHECKOUT_PROCESSING ||
+           row->refund == REFUND_OWED;
 }
 
 /* Frees the checkout's texts, unless the new row has the very same. */
@@ -381,8 +385,7 @@ void hot_put_checkout(struct hot *hot, const struct checkout_row *row)
             return;
         /* Whoever still waits is answered by the command that ended it, before this. */
         CHECK(list_empty(&checkout->waiters));
-        LIST_FOR_EACH_SAFE(node, &checkout->holds)
-        {
+        LIST_FOR_EACH_SAFE(node, &checkout->holds) {
             CONTAINER_OF(node, struct hot_hold, checkout_node)->checkout = NULL;
             list_remove(node);
         }
@@ -410,5 +413,5 @@ void hot_put_checkout(struct hot *hot, const struct checkout_row *row)
     }
     wheel_set(&hot->checkout_wheel, &checkout->timer, row->payment_deadline_ms);
     LIST_FOR_EACH(node, &checkout->holds)
-    wheel_cancel(&CONTAINER_OF(node, struct hot_hold, checkout_node)->timer);
+        wheel_cancel(&CONTAINER_OF(node, struct hot_hold, checkout_node)->timer);
 }

@@ -43,9 +43,9 @@ struct hot_event {
     struct hot_seat *seats;
     uint64_t *vacant;
     uint64_t *free;
-    struct bit_row *rows;     /* of the layout, for best available */
+    struct bit_row *rows;      /* of the layout, for best available */
     int32_t *pending_by_block; /* seats to become taken in uncommitted batches */
-    struct map users;         /* user id → struct hot_user */
+    struct map users;          /* user id → struct hot_user */
     int64_t holds_ever;
     int32_t unit_count; /* uncommitted units that touch the event */
     bool exclusive;     /* a change of the event itself waits or is under way … */
@@ -110,7 +110,8 @@ void hot_destroy(struct hot *hot);
 /* ---- Finding. Another organization's things are not found. ---- */
 struct hot_event *hot_event(const struct hot *hot, const struct uuid *org_id, const struct uuid *event_id);
 struct hot_hold *hot_hold(const struct hot *hot, const struct uuid *org_id, const struct uuid *hold_id);
-struct hot_checkout *hot_checkout(const struct hot *hot, const struct uuid *org_id, const struct uuid *checkout_id);
+struct hot_checkout *hot_checkout(const struct hot *hot, const struct uuid *org_id,
+                                  const struct uuid *checkout_id);
 struct hot_user *hot_user(struct hot *hot, struct hot_event *event, const struct uuid *user_id); /* or NULL */
 struct hot_user *hot_user_make(struct hot *hot, struct hot_event *event, const struct uuid *user_id);
 /* Forgets users who hold nothing and whom no limit remembers. */
@@ -135,9 +136,11 @@ void hot_seat_set_busy(struct hot_event *event, int32_t index, bool busy);
 
 /* ---- Changing: only with what was committed ---- */
 void hot_put_event(struct hot *hot, const struct event_row *row);
-enum err hot_put_layout(struct hot *hot, struct hot_event *event, struct seatmap *map) MUST_CHECK; /* owns the reference */
+enum err hot_put_layout(struct hot *hot, struct hot_event *event,
+                        struct seatmap *map) MUST_CHECK; /* owns the reference */
 void hot_put_seat(struct hot *hot, struct hot_event *event, const struct seat_row *row);
-void hot_put_hold(struct hot *hot, const struct hold_row *row, int64_t now_ms); /* inserts, changes or removes */
+void hot_put_hold(struct hot *hot, const struct hold_row *row,
+                  int64_t now_ms); /* inserts, changes or removes */
 void hot_put_checkout(struct hot *hot, const struct checkout_row *row);
 
 #endif

@@ -45,8 +45,7 @@ void wheel_advance(struct wheel *wheel, int64_t now_ms, struct list *due)
     if (last - first >= WHEEL_SLOT_COUNT)
         first = last - WHEEL_SLOT_COUNT + 1; /* after a long pause every slot once is enough */
     for (int64_t second = first; second <= last; second++) {
-        LIST_FOR_EACH_SAFE(node, wheel_slot(wheel, second))
-        {
+        LIST_FOR_EACH_SAFE(node, wheel_slot(wheel, second)) {
             struct wheel_timer *timer = CONTAINER_OF(node, struct wheel_timer, node);
             if (timer->due_ms > now_ms)
                 continue;

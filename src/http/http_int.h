@@ -228,7 +228,7 @@ void request_read_headers(struct http_request *request, struct MHD_Connection *m
 /* Writes status line and headers of an answer outside the library; size −1: until the socket closes. */
 void reply_write_head(struct http_request *request, int status, const char *content_type, int64_t size,
                       struct buf *out);
-/* Sends an error on the socket itself: for a refusal in the middle of a body, where the library takes none. */
+/* Sends an error on the socket itself: for a refusal amid a body, where the library takes no reply. */
 void reply_send_raw_error(struct http_request *request, enum err err);
 /* The same for an answer the library had no use for: its client has only closed its sending side. */
 void reply_send_unsent(struct http_request *request);

@@ -28,8 +28,8 @@ enum decision lane_answer(struct lane *lane, struct command *command, enum err e
     return DECIDED;
 }
 
-void answer_add_hold(struct command *command, struct hot_event *event, int32_t index, const struct hold_row *row,
-                     int32_t count_max)
+void answer_add_hold(struct command *command, struct hot_event *event, int32_t index,
+                     const struct hold_row *row, int32_t count_max)
 {
     struct result *result = &command->result;
     if (result->holds == NULL)
@@ -93,11 +93,11 @@ void answer_hot_checkout(struct lane *lane, struct command *command, struct hot_
 {
     int32_t count = 0;
     LIST_FOR_EACH(node, &checkout->holds)
-    count++;
+        count++;
     struct hold_row *rows = ARENA_ARRAY(command->arena, struct hold_row, count + 1);
     int32_t filled = 0;
     LIST_FOR_EACH(node, &checkout->holds)
-    hot_hold_row(CONTAINER_OF(node, struct hot_hold, checkout_node), &rows[filled++]);
+        hot_hold_row(CONTAINER_OF(node, struct hot_hold, checkout_node), &rows[filled++]);
     answer_checkout(lane, command, &checkout->row, rows, count, NULL, 0);
     /* Its holds may have been extended, or lost, one by one since it began. */
     for (int32_t i = 0; i < count; i++) {

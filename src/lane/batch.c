@@ -225,7 +225,8 @@ static void step_finish(struct lane *lane, struct step *step, const struct store
 
 static void batch_finish(struct lane *lane, struct lane_batch *batch)
 {
-    counter_add(batch->store.outcome == STORE_COMMITTED ? COUNTER_STORE_BATCHES : COUNTER_STORE_BATCHES_FAILED, 1);
+    counter_add(
+        batch->store.outcome == STORE_COMMITTED ? COUNTER_STORE_BATCHES : COUNTER_STORE_BATCHES_FAILED, 1);
     struct list *node;
     while ((node = list_pop(&batch->steps)) != NULL)
         step_finish(lane, CONTAINER_OF(node, struct step, node), &batch->store);
@@ -242,13 +243,13 @@ static void batch_tell_unknown(struct lane *lane, struct lane_batch *batch)
     if (batch->told)
         return;
     batch->told = true;
-    LIST_FOR_EACH(node, &batch->steps)
-    {
+    LIST_FOR_EACH(node, &batch->steps) {
         struct step *step = CONTAINER_OF(node, struct step, node);
         struct command *command = step->command;
         if (command == NULL || step->job != NULL || must_not_be_lost(command))
             continue;
-        command->result = (struct result){.err = ERR_OUTCOME_UNKNOWN, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        command->result =
+            (struct result){.err = ERR_OUTCOME_UNKNOWN, .retry_after_seconds = 1, .now_ms = lane->now_ms};
         step->command = NULL;
         lane_reply(lane, command);
     }
@@ -272,8 +273,7 @@ static void batch_done(struct store_batch *store_batch)
 
 void batch_resolve_due(struct lane *lane)
 {
-    LIST_FOR_EACH_SAFE(node, &lane->unknown)
-    {
+    LIST_FOR_EACH_SAFE(node, &lane->unknown) {
         struct store_batch *store_batch = CONTAINER_OF(node, struct store_batch, node);
         struct lane_batch *batch = store_batch->context;
         if (batch->resolve_at_ms > lane->now_ms)

@@ -20,8 +20,9 @@ static void write_block(const struct event_row *event, const struct layout_block
     memcpy(out->section, from->section, sizeof(out->section));
 }
 
-struct layout_write *catalogue_layout_write(struct arena *arena, const struct event_row *event, const char *document,
-                                            const struct layout *layout, struct rng *rng, int64_t now_ms)
+struct layout_write *catalogue_layout_write(struct arena *arena, const struct event_row *event,
+                                            const char *document, const struct layout *layout,
+                                            struct rng *rng, int64_t now_ms)
 {
     struct layout_write *write = ARENA_NEW(arena, struct layout_write);
     struct block_row *blocks = ARENA_ARRAY(arena, struct block_row, layout->block_count + 1);

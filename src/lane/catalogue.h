@@ -9,7 +9,8 @@
 
 /* Makes ids for blocks and seats. Everything is in the arena, but for what `layout` and
  * `document` own, which must live as long. */
-struct layout_write *catalogue_layout_write(struct arena *arena, const struct event_row *event, const char *document,
-                                            const struct layout *layout, struct rng *rng, int64_t now_ms);
+struct layout_write *catalogue_layout_write(struct arena *arena, const struct event_row *event,
+                                            const char *document, const struct layout *layout,
+                                            struct rng *rng, int64_t now_ms);
 
 #endif

@@ -22,27 +22,27 @@
 
 enum command_kind {
     /* Buyers */
-    COMMAND_HOLD_SEATS,  /* hold_seats: reserve, or several named seats: all or none */
-    COMMAND_HOLD_BEST,   /* hold_best */
-    COMMAND_HOLD_EXTEND, /* id: hold */
-    COMMAND_HOLD_RELEASE, /* id: hold */
-    COMMAND_CHECKOUT_START, /* checkout_start */
+    COMMAND_HOLD_SEATS,        /* hold_seats: reserve, or several named seats: all or none */
+    COMMAND_HOLD_BEST,         /* hold_best */
+    COMMAND_HOLD_EXTEND,       /* id: hold */
+    COMMAND_HOLD_RELEASE,      /* id: hold */
+    COMMAND_CHECKOUT_START,    /* checkout_start */
     COMMAND_CHECKOUT_COMPLETE, /* id: checkout; payment_token */
-    COMMAND_CHECKOUT_CANCEL, /* id: checkout; notes */
+    COMMAND_CHECKOUT_CANCEL,   /* id: checkout; notes */
     /* Admins */
-    COMMAND_ORG_CREATE,  /* id (nil: made here), name */
-    COMMAND_USER_PATCH,  /* id: user; disabled */
-    COMMAND_EVENT_CREATE, /* event */
-    COMMAND_EVENT_PATCH, /* id: event; event: only what is set changes */
-    COMMAND_LAYOUT_PUT,  /* id: event; layout */
-    COMMAND_BLOCK_PATCH, /* id: event; block */
-    COMMAND_SEATS_BLOCK, /* id: event; seats */
+    COMMAND_ORG_CREATE,    /* id (nil: made here), name */
+    COMMAND_USER_PATCH,    /* id: user; disabled */
+    COMMAND_EVENT_CREATE,  /* event */
+    COMMAND_EVENT_PATCH,   /* id: event; event: only what is set changes */
+    COMMAND_LAYOUT_PUT,    /* id: event; layout */
+    COMMAND_BLOCK_PATCH,   /* id: event; block */
+    COMMAND_SEATS_BLOCK,   /* id: event; seats */
     COMMAND_SEATS_UNBLOCK, /* id: event; seats */
     COMMAND_ADMIN_RELEASE, /* release */
-    COMMAND_RECONCILE,   /* id: event */
+    COMMAND_RECONCILE,     /* id: event */
     /* Reads that need the lane's own state; never wait for the store unless the thing has ended */
-    COMMAND_HOLDS_LIST,  /* holds_list */
-    COMMAND_HOLD_GET,    /* id: hold */
+    COMMAND_HOLDS_LIST,   /* holds_list */
+    COMMAND_HOLD_GET,     /* id: hold */
     COMMAND_CHECKOUT_GET, /* id: checkout */
     /* The system's own */
     COMMAND_USER_SEEN,       /* actor's token was seen for the first time */
@@ -51,14 +51,14 @@ enum command_kind {
     COMMAND_KIND_COUNT
 };
 
-struct actor { /* who asks, and for whom */
+struct actor {          /* who asks, and for whom */
     struct uuid org_id; /* from the token; for an operator, the organization of what is asked about */
     struct uuid user_id;
     enum role role;
     struct uuid for_user_id; /* an agent acts for this buyer; otherwise the same as user_id */
-    const char *ip;         /* or NULL */
-    const char *user_agent; /* or NULL */
-    const char *request_id; /* or NULL */
+    const char *ip;          /* or NULL */
+    const char *user_agent;  /* or NULL */
+    const char *request_id;  /* or NULL */
 };
 
 enum payment_outcome { PAYMENT_PAID, PAYMENT_DECLINED, PAYMENT_UNKNOWN };
@@ -74,7 +74,7 @@ enum {
     PATCH_PRICE = 1 << 6,
 };
 
-struct hold_view { /* one hold, as it may be shown to its owner and to admins */
+struct hold_view {       /* one hold, as it may be shown to its owner and to admins */
     struct seatmap *map; /* borrows: the result holds a reference */
     int32_t seat_index;
     struct hold_row row;
@@ -84,7 +84,7 @@ struct seat_failure {
     struct uuid id; /* of the seat, or of the hold when releasing */
     enum err err;
     enum seat_state state; /* with ERR_SEAT_NOT_AVAILABLE */
-    int64_t expires_ms;    /* with ERR_SEAT_HELD: when to come back (held_until, plus grace once past); else 0 */
+    int64_t expires_ms; /* with ERR_SEAT_HELD: when to come back (held_until, plus grace once past); else 0 */
 };
 
 struct result {
@@ -113,8 +113,8 @@ struct result {
     int32_t ticket_count;
     /* Catalogue: id of what was made or changed */
     struct uuid id;
-    bool disabled;        /* USER_PATCH */
-    int64_t counts[3];    /* RECONCILE: hot, warm, store */
+    bool disabled;         /* USER_PATCH */
+    int64_t counts[3];     /* RECONCILE: hot, warm, store */
     struct uuid *seat_ids; /* SEATS_BLOCK, SEATS_UNBLOCK: those done */
     int32_t seat_id_count;
     int64_t now_ms; /* the lane's clock when it was decided */

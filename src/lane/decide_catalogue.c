@@ -12,7 +12,8 @@
 #include "lane/catalogue.h"
 #include "lane/lane_int.h"
 
-static enum decision refuse_with(struct lane *lane, struct command *command, enum err err, const char *message)
+static enum decision refuse_with(struct lane *lane, struct command *command, enum err err,
+                                 const char *message)
 {
     command->result.message = message;
     return lane_answer(lane, command, err);
@@ -34,7 +35,7 @@ enum decision decide_org_create(struct lane *lane, struct command *command)
     if (uuid_is_nil(&command->id))
         command->id = lane_make_id(lane);
     if (directory_has_org(lane->hot->directory, &command->id))
-        return refuse_with(lane, command, ERR_INVALID_REQUEST, "An organization with this id exists already.");
+        return refuse_with(lane, command, ERR_INVALID_REQUEST, "id: this id cannot be used.");
     struct step *step = step_begin(lane, command);
     struct org_write *write = ARENA_NEW(step_arena(step), struct org_write);
     write->row = (struct org_row){.id = command->id, .name = command->admin.name, .created_ms = lane->now_ms};
@@ -136,7 +137,7 @@ enum decision decide_event_create(struct lane *lane, struct command *command)
     if (!directory_has_org(lane->hot->directory, &command->actor.org_id))
         return refuse_with(lane, command, ERR_INVALID_REQUEST, "An event needs an organization.");
     if (map_get(&lane->hot->events, &command->event.row.id) != NULL)
-        return refuse_with(lane, command, ERR_INVALID_REQUEST, "An event with this id exists already.");
+        return refuse_with(lane, command, ERR_INVALID_REQUEST, "id: this id cannot be used.");
     struct step *step = step_begin(lane, command);
     struct event_row *row = step_event(step, &command->event.row, true);
     row->created_ms = row->updated_ms = lane->now_ms;
@@ -160,9 +161,9 @@ static void patch_row(const struct command *command, struct event_row *row)
     if (fields & PATCH_CURRENCY)
         memcpy(row->currency, from->currency, sizeof(row->currency));
     uint32_t bit = 0;
-#define PATCH_POLICY_FIELD(name, initial, least, most)                                                               \
-    if (command->event.policy_fields & BIT(bit))                                                                     \
-        row->policy.name = from->policy.name;                                                                        \
+#define PATCH_POLICY_FIELD(name, initial, least, most)                                                       \
+    if (command->event.policy_fields & BIT(bit))                                                             \
+        row->policy.name = from->policy.name;                                                                \
     bit++;
     POLICY_MAP(PATCH_POLICY_FIELD)
 #undef PATCH_POLICY_FIELD
@@ -204,16 +205,17 @@ enum decision decide_event_patch(struct lane *lane, struct command *command)
 
 /* ---- Layouts and blocks ---- */
 
-static enum err layout_prepare(struct lane *lane, struct command *command, struct step *step, struct hot_event *event)
+static enum err layout_prepare(struct lane *lane, struct command *command, struct step *step,
+                               struct hot_event *event)
 {
     char why[256];
     struct layout *layout;
-    enum err err =
-        layout_parse(command->layout.document, command->layout.size, command->arena, &layout, why, sizeof(why));
+    enum err err = layout_parse(command->layout.document, command->layout.size, command->arena, &layout, why,
+                                sizeof(why));
     if (err != ERR_OK)
         goto refused;
-    struct layout_write *write = catalogue_layout_write(command->arena, &event->row, command->layout.document, layout,
-                                                        &lane->rng, lane->now_ms);
+    struct layout_write *write = catalogue_layout_write(command->arena, &event->row, command->layout.document,
+                                                        layout, &lane->rng, lane->now_ms);
     err = seatmap_create(&event->row.org_id, &event->row.id, command->layout.document, write->blocks,
                          write->block_count, &step->new_map, why, sizeof(why));
     if (err != ERR_OK)

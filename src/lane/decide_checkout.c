@@ -77,8 +77,7 @@ static void start_all(struct start *start)
     if (user == NULL)
         return;
     const char *cart_token = start->command->checkout_start.cart_token;
-    LIST_FOR_EACH(node, &user->holds)
-    {
+    LIST_FOR_EACH(node, &user->holds) {
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, user_node);
         if (cart_token == NULL || strcmp(cart_token, hold->cart_token) == 0)
             start_add(start, hold);
@@ -104,7 +103,7 @@ static struct hot_checkout *start_same(const struct start *start)
         return NULL;
     int32_t count = 0;
     LIST_FOR_EACH(node, &checkout->holds)
-    count++;
+        count++;
     if (count != start->count)
         return NULL;
     for (int32_t i = 0; i < start->count; i++) {
@@ -180,8 +179,8 @@ static enum decision start_write(struct start *start)
     audit->event_id = row.event_id;
     audit->checkout_id = row.id;
     audit->user_id = row.user_id;
-    audit->after = step_printf(step, "{\"status\":\"pending_payment\",\"seats\":%d,\"total_cents\":%lld}", start->count,
-                               (long long)row.total_cents);
+    audit->after = step_printf(step, "{\"status\":\"pending_payment\",\"seats\":%d,\"total_cents\":%lld}",
+                               start->count, (long long)row.total_cents);
     answer_checkout(lane, command, &row, rows, start->count, NULL, 0);
     command->result.status = 201;
     command->result.now_ms = lane->now_ms;
@@ -256,8 +255,7 @@ static void answer_lookup(struct lane *lane, struct command *command, const stru
 
 static bool any_hold_must_wait(const struct hot_checkout *checkout)
 {
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         if (end_hold_must_wait(CONTAINER_OF(node, struct hot_hold, checkout_node)))
             return true;
     }
@@ -266,8 +264,7 @@ static bool any_hold_must_wait(const struct hot_checkout *checkout)
 
 static bool any_hold_lapsed(const struct lane *lane, const struct hot_checkout *checkout)
 {
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         const struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         if (hold_is_lapsed(hold->held_until_ms, false, lane->now_ms))
             return true;
@@ -276,15 +273,15 @@ static bool any_hold_lapsed(const struct lane *lane, const struct hot_checkout *
 }
 
 /* A hold has run out: nothing is charged, the checkout is over, the other holds stay. */
-static enum decision complete_expired(struct lane *lane, struct command *command, struct hot_checkout *checkout)
+static enum decision complete_expired(struct lane *lane, struct command *command,
+                                      struct hot_checkout *checkout)
 {
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout(step, checkout);
     checkout_move(&row->state, CHECKOUT_EXPIRED);
     row->reason = END_TTL_EXPIRED;
     row->ended_ms = lane->now_ms;
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         extend_hold(step, hold, hold->held_until_ms)->checkout_id = (struct uuid){{0}};
     }
@@ -312,8 +309,7 @@ static enum decision complete_pin(struct lane *lane, struct command *command, st
     row->paying_since_ms = lane->now_ms;
     row->payment_deadline_ms = lane->now_ms + checkout->event->row.policy.payment_max_seconds * 1000ll;
     row->payment_token = arena_text(step_arena(step), command->checkout.payment_token);
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         step_seat(step, hold->event, hold->seat_index, SEAT_HELD);
     }
@@ -408,7 +404,8 @@ enum decision decide_checkout_cancel(struct lane *lane, struct command *command)
     row->notes = arena_text(step_arena(step), command->checkout.notes);
     answer_hot_checkout(lane, command, checkout);
     LIST_FOR_EACH(node, &checkout->holds)
-    end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_USER_CANCELLED, row->notes);
+        end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_USER_CANCELLED,
+                               row->notes);
     struct audit_row *audit = step_audit(step, AUDIT_CHECKOUT_CANCELLED, "Checkout", &row->id);
     audit->event_id = row->event_id;
     audit->checkout_id = row->id;

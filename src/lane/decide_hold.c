@@ -58,8 +58,8 @@ static void copy_text(char *to, size_t size, const char *from, const char **fiel
     *field = to;
 }
 
-static void queue_failed_reserve(struct lane *lane, const struct command *command, const struct uuid *event_id,
-                                 const struct uuid *seat_id, enum err err)
+static void queue_failed_reserve(struct lane *lane, const struct command *command,
+                                 const struct uuid *event_id, const struct uuid *seat_id, enum err err)
 {
     if (lane->failure_count >= AUDIT_QUEUE_COUNT_MAX) {
         counter_add(COUNTER_AUDIT_DROPPED, 1);
@@ -85,8 +85,10 @@ static void queue_failed_reserve(struct lane *lane, const struct command *comman
         .created_ms = lane->now_ms,
     };
     copy_text(failed->ip, sizeof(failed->ip), command->actor.ip, &failed->row.ip);
-    copy_text(failed->user_agent, sizeof(failed->user_agent), command->actor.user_agent, &failed->row.user_agent);
-    copy_text(failed->request_id, sizeof(failed->request_id), command->actor.request_id, &failed->row.request_id);
+    copy_text(failed->user_agent, sizeof(failed->user_agent), command->actor.user_agent,
+              &failed->row.user_agent);
+    copy_text(failed->request_id, sizeof(failed->request_id), command->actor.request_id,
+              &failed->row.request_id);
     list_append(&lane->failures, &failed->node);
     lane->failure_count++;
 }
@@ -111,8 +113,8 @@ void failed_reserves_write(struct lane *lane)
 
 /* ---- Answers ---- */
 
-static enum decision refuse(struct lane *lane, struct command *command, enum err err, const struct uuid *event_id,
-                            const struct uuid *seat_id)
+static enum decision refuse(struct lane *lane, struct command *command, enum err err,
+                            const struct uuid *event_id, const struct uuid *seat_id)
 {
     static const struct uuid nil;
     if (err == ERR_SEAT_HELD || err == ERR_SEAT_NOT_AVAILABLE || err == ERR_SEAT_NO_LONGER_AVAILABLE)
@@ -406,7 +408,8 @@ static enum err request_begin(struct request *request, const struct uuid *event_
     request->event = hot_event(request->lane->hot, &command->actor.org_id, event_id);
     if (request->event == NULL)
         return ERR_EVENT_NOT_FOUND;
-    if (directory_user(request->lane->hot->directory, &command->actor.org_id, request->user_id) == USER_DISABLED)
+    if (directory_user(request->lane->hot->directory, &command->actor.org_id, request->user_id) ==
+        USER_DISABLED)
         return ERR_FORBIDDEN;
     request->user = hot_user(request->lane->hot, request->event, request->user_id);
     return event_check_open(&request->event->row);
@@ -440,7 +443,8 @@ enum decision decide_hold_seats(struct lane *lane, struct command *command)
     if (err != ERR_OK)
         return refuse(lane, command, err, event_id, seat_ids);
     if (command->result.failure_count > 0)
-        return refuse(lane, command, command->result.failures[0].err, event_id, &command->result.failures[0].id);
+        return refuse(lane, command, command->result.failures[0].err, event_id,
+                      &command->result.failures[0].id);
     if (command->hold_seats.several && !check_gaps(&request))
         return request_refuse(&request, ERR_WOULD_LEAVE_SINGLE_SEAT);
     return check_limits_and_grant(&request);
@@ -453,7 +457,7 @@ static struct bit_rows rows_of(struct request *request, const char *section, int
 {
     const struct hot_event *event = request->event;
     const struct layout *layout = event->map->layout;
-    struct bit_rows rows = {.free = event->free, .rows = event->rows, .row_count = layout->row_count};
+    struct bit_rows rows = {.rows = event->rows, .row_count = layout->row_count};
     if (section[0] == '\0')
         return rows;
     struct bit_row *some = ARENA_ARRAY(request->command->arena, struct bit_row, layout->row_count + 1);
@@ -468,30 +472,30 @@ static struct bit_rows rows_of(struct request *request, const char *section, int
     return rows;
 }
 
-/* Blocks at capacity have no seats to give, however many are free. */
-static struct bit_rows without_full_blocks(struct request *request, struct bit_rows rows, int32_t quantity)
+/* A block gives no more seats than its capacity has left, however many are free: the others are
+ * not offered. `bits` itself, or a copy where a block is short. */
+static const uint64_t *offered(struct request *request, const uint64_t *bits, bool with_pending,
+                               int32_t quantity)
 {
-    struct hot_event *event = request->event;
-    struct bit_row *some = NULL;
-    int32_t kept = 0;
-    for (int32_t i = 0; i < rows.row_count; i++) {
-        int32_t block = seatmap_row(event->map, rows.rows[i].first)->block;
+    const struct hot_event *event = request->event;
+    const struct layout *layout = event->map->layout;
+    uint64_t *copy = NULL;
+    for (int32_t block = 0; block < layout->block_count; block++) {
+        const struct layout_block *place = &layout->blocks[block];
         int32_t capacity = seatmap_block_info(event->map, block)->capacity;
-        bool limited = capacity < event->map->layout->blocks[block].seat_count;
-        bool full = limited && block_taken(event, block) + event->pending_by_block[block] + quantity > capacity;
-        if (full && some == NULL) {
-            some = ARENA_ARRAY(request->command->arena, struct bit_row, rows.row_count);
-            memcpy(some, rows.rows, sizeof(*some) * (size_t)i);
-        }
-        if (!full) {
-            if (some != NULL)
-                some[kept] = rows.rows[i];
-            kept++;
+        int32_t left =
+            capacity - block_taken(event, block) - (with_pending ? event->pending_by_block[block] : 0);
+        if (capacity >= place->seat_count || left >= quantity)
+            continue;
+        if (copy == NULL)
+            copy = arena_copy(request->command->arena, bits,
+                              ((size_t)layout->seat_count / 64 + 1) * sizeof(*bits));
+        for (int32_t i = place->seat_first; i < place->seat_first + place->seat_count; i++) {
+            if (bit_get(copy, i) && left-- <= 0)
+                bit_set(copy, i, false);
         }
     }
-    if (some != NULL)
-        rows = (struct bit_rows){.free = rows.free, .rows = some, .row_count = kept};
-    return rows;
+    return copy != NULL ? copy : bits;
 }
 
 enum decision decide_hold_best(struct lane *lane, struct command *command)
@@ -516,12 +520,12 @@ enum decision decide_hold_best(struct lane *lane, struct command *command)
     if (request.event->map == NULL)
         return refuse(lane, command, ERR_NOT_ENOUGH_SEATS, event_id, NULL);
     struct bit_rows rows = rows_of(&request, command->hold_best.section, command->hold_best.subsection);
-    rows = without_full_blocks(&request, rows, quantity);
+    rows.free = offered(&request, request.event->free, true, quantity);
     int32_t chosen[HOLD_SEAT_COUNT_MAX];
     err = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &command->result.explanation);
     if (err == ERR_NOT_ENOUGH_SEATS) {
         /* Would the seats that are just being decided on have made the difference? */
-        rows.free = request.event->vacant;
+        rows.free = offered(&request, request.event->vacant, false, quantity);
         struct best_explanation unused;
         bool wait = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &unused) == ERR_OK;
         return wait ? DEFERRED : refuse(lane, command, err, event_id, NULL);

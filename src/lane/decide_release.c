@@ -53,8 +53,8 @@ enum decision decide_hold_extend(struct lane *lane, struct command *command)
     if (hot_seat_of(hold)->busy || hold->event->exclusive)
         return DEFERRED;
     int64_t until_ms;
-    enum err err = rule_extend(hold->created_ms, hold->held_until_ms, hot_hold_paying(hold), &hold->event->row.policy,
-                               lane->now_ms, &until_ms);
+    enum err err = rule_extend(hold->created_ms, hold->held_until_ms, hot_hold_paying(hold),
+                               &hold->event->row.policy, lane->now_ms, &until_ms);
     if (err == ERR_HOLDS_EXPIRED)
         counter_add(COUNTER_HOLD_EXPIRED_BEFORE_CHECKOUT, 1);
     if (err != ERR_OK)

@@ -39,7 +39,8 @@ static void audit_end(struct step *step, const struct hold_row *row)
     audit->held_duration_seconds = (row->ended_ms - row->created_ms) / 1000;
 }
 
-static struct hold_row *end_row(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes)
+static struct hold_row *end_row(struct step *step, struct hot_hold *hold, enum end_reason reason,
+                                const char *notes)
 {
     struct hold_row *row = &step_hold(step, hold)->row;
     hold_move(&row->state, rule_hold_ended(reason));
@@ -92,7 +93,8 @@ void end_hold_keep_seat(struct step *step, struct hot_hold *hold, enum end_reaso
     }
 }
 
-void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes)
+void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_reason reason,
+                            const char *notes)
 {
     struct hold_row *row = end_row(step, hold, reason, notes);
     audit_end(step, row);
@@ -115,8 +117,7 @@ static void release_due(struct lane *lane, struct hot_hold *hold)
         wheel_cancel(&hold->timer);
         end_hold(step, hold, END_TTL_EXPIRED, SEAT_AVAILABLE, NULL);
     } else {
-        LIST_FOR_EACH(node, &hold->checkout->holds)
-        {
+        LIST_FOR_EACH(node, &hold->checkout->holds) {
             struct hot_hold *other = CONTAINER_OF(node, struct hot_hold, checkout_node);
             if (!is_due(lane, other) || hot_seat_of(other)->busy)
                 continue;
@@ -146,7 +147,8 @@ void due_holds_release(struct lane *lane)
     list_init(&busy);
     while (count < EXPIRY_COUNT_PER_TURN_MAX && batch_has_room(lane) && !list_empty(&lane->due_holds)) {
         struct list *node = lane->due_holds.next;
-        struct hot_hold *hold = CONTAINER_OF(CONTAINER_OF(node, struct wheel_timer, node), struct hot_hold, timer);
+        struct hot_hold *hold =
+            CONTAINER_OF(CONTAINER_OF(node, struct wheel_timer, node), struct hot_hold, timer);
         if (hot_hold_paying(hold)) {
             wheel_cancel(&hold->timer);
         } else if (!is_due(lane, hold)) {
@@ -200,7 +202,8 @@ static void reaper_done(struct store_lookup *lookup)
 {
     struct lane *lane = lookup->context;
     lane->reaping = false;
-    histogram_observe(HISTOGRAM_REAPER_SECONDS, (double)(clock_monotonic_us() - lane->reaper_started_us) / 1e6);
+    histogram_observe(HISTOGRAM_REAPER_SECONDS,
+                      (double)(clock_monotonic_us() - lane->reaper_started_us) / 1e6);
     counter_add(COUNTER_REAPER_RUNS, 1);
     if (lookup->err != ERR_OK) {
         counter_add(COUNTER_REAPER_FAILED, 1);

@@ -208,8 +208,7 @@ static void job_turn(struct lane *lane, struct seat_job *job)
 
 void jobs_turn(struct lane *lane)
 {
-    LIST_FOR_EACH_SAFE(node, &lane->jobs)
-    {
+    LIST_FOR_EACH_SAFE(node, &lane->jobs) {
         struct seat_job *job = CONTAINER_OF(node, struct seat_job, node);
         if (!job->in_flight && job->retry_at_ms <= lane->now_ms && batch_has_room(lane))
             job_turn(lane, job);
@@ -322,10 +321,10 @@ static enum decision release_ended_checkout(struct lane *lane, struct command *c
 static void release_by_checkout(struct seat_job *job, struct hot_checkout *checkout)
 {
     LIST_FOR_EACH(node, &checkout->holds)
-    job->total_count++;
+        job->total_count++;
     job->ids = ARENA_ARRAY(&job->arena, struct uuid, job->total_count + 1);
     LIST_FOR_EACH(node, &checkout->holds)
-    job->ids[job->count++] = CONTAINER_OF(node, struct hot_hold, checkout_node)->id;
+        job->ids[job->count++] = CONTAINER_OF(node, struct hot_hold, checkout_node)->id;
 }
 
 enum decision decide_admin_release(struct lane *lane, struct command *command)
@@ -357,7 +356,8 @@ enum decision decide_admin_release(struct lane *lane, struct command *command)
         release_by_seats(lane, command, job);
     } else {
         job->count = job->total_count = command->release.hold_count;
-        job->ids = arena_copy(&job->arena, command->release.hold_ids, sizeof(struct uuid) * (size_t)job->count);
+        job->ids =
+            arena_copy(&job->arena, command->release.hold_ids, sizeof(struct uuid) * (size_t)job->count);
     }
     return DECIDED;
 }

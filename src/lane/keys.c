@@ -23,7 +23,8 @@ static bool same_body(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, 32) == 0;
 }
 
-static enum decision answer_kept(struct lane *lane, struct command *command, const struct store_lookup *lookup)
+static enum decision answer_kept(struct lane *lane, struct command *command,
+                                 const struct store_lookup *lookup)
 {
     if (!same_body(lookup->body, command->body)) {
         command->result = (struct result){.err = ERR_IDEMPOTENCY_KEY_REUSED, .now_ms = lane->now_ms};
@@ -44,8 +45,8 @@ static enum decision answer_kept(struct lane *lane, struct command *command, con
             if (found == NULL)
                 return LOOKING_UP;
             if (found->err == ERR_OK && found->found)
-                answer_checkout(lane, command, &found->checkout, found->holds, found->hold_count, found->tickets,
-                                found->ticket_count);
+                answer_checkout(lane, command, &found->checkout, found->holds, found->hold_count,
+                                found->tickets, found->ticket_count);
             else
                 command->result = (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1};
         }

@@ -23,7 +23,8 @@ struct uuid lane_make_id(struct lane *lane)
     return uuid_make(&lane->rng, lane->now_ms);
 }
 
-enum err lane_create(const struct lane_config *config, int64_t now_ms, struct lane **out, char *why, size_t why_size)
+enum err lane_create(const struct lane_config *config, int64_t now_ms, struct lane **out, char *why,
+                     size_t why_size)
 {
     struct lane *lane = calloc(1, sizeof(*lane));
     if (lane == NULL)
@@ -72,7 +73,8 @@ static void abandon(struct lane *lane, struct list *commands)
     struct list *node;
     while ((node = list_pop(commands)) != NULL) {
         struct command *command = CONTAINER_OF(node, struct command, node);
-        command->result = (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        command->result =
+            (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
         lane_reply(lane, command);
     }
 }
@@ -191,7 +193,8 @@ static void refuse_late(struct lane *lane, struct command *command)
 {
     counter_add(COUNTER_OVERLOADED, 1);
     gate_abandon(lane, command);
-    command->result = (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+    command->result =
+        (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
     lane_reply(lane, command);
 }
 
@@ -233,10 +236,9 @@ static void take_inbox(struct lane *lane)
     list_init(&arrived);
     queue_take(&lane->inbox, &arrived);
     LIST_FOR_EACH(node, &arrived)
-    CONTAINER_OF(node, struct command, node)->arrived_ms = lane->now_ms;
+        CONTAINER_OF(node, struct command, node)->arrived_ms = lane->now_ms;
     list_splice(&lane->ready, &arrived);
-    LIST_FOR_EACH_SAFE(node, &lane->retrying)
-    {
+    LIST_FOR_EACH_SAFE(node, &lane->retrying) {
         struct command *command = CONTAINER_OF(node, struct command, node);
         if (command->retry_at_ms > lane->now_ms)
             continue;
@@ -256,8 +258,7 @@ static void refuse_overdue(struct lane *lane)
 {
     struct list *lines[] = {&lane->waiting, &lane->ready};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        LIST_FOR_EACH_SAFE(node, lines[i])
-        {
+        LIST_FOR_EACH_SAFE(node, lines[i]) {
             struct command *command = CONTAINER_OF(node, struct command, node);
             if (!waited_too_long(lane, command))
                 continue;
@@ -308,8 +309,7 @@ static bool write_snapshots(struct lane *lane)
 static int64_t next_turn_ms(const struct lane *lane)
 {
     int64_t next = lane->now_ms + TURN_INTERVAL_MS;
-    LIST_FOR_EACH(node, &lane->retrying)
-    {
+    LIST_FOR_EACH(node, &lane->retrying) {
         int64_t at = CONTAINER_OF(node, struct command, node)->retry_at_ms;
         next = at < next ? at : next;
     }

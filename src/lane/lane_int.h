@@ -65,7 +65,7 @@ struct step_checkout { /* a checkout_write, and how many of its holds are left *
     int32_t left_count;
 };
 
-struct payment_waiter { /* a `complete` that waits for the gateway's answer */
+struct payment_waiter {        /* a `complete` that waits for the gateway's answer */
     struct list checkout_node; /* in hot_checkout.waiters */
     struct list node;          /* in lane.paying, oldest first */
     struct command *command;
@@ -124,12 +124,12 @@ struct lane {
     struct list retrying; /* missed, or must not be lost: again at retry_at_ms */
     struct list paying;   /* struct payment_waiter */
     int32_t waiting_count;
-    bool progress; /* something was committed since the waiting were last looked at */
+    bool progress;   /* something was committed since the waiting were last looked at */
     struct map keys; /* Idempotency-Keys under way: hash → command */
 
     struct lane_batch *gathering;
     int32_t in_flight;
-    struct list unknown;  /* batches whose outcome is not known: store_batch.node */
+    struct list unknown; /* batches whose outcome is not known: store_batch.node */
     struct list spare_batches;
 
     struct list due_holds;     /* wheel_timer of hot_hold */
@@ -152,7 +152,7 @@ struct lane {
 };
 
 /* ---- lane.c ---- */
-void lane_reply(struct lane *lane, struct command *command); /* gives it back; result.err is set */
+void lane_reply(struct lane *lane, struct command *command);      /* gives it back; result.err is set */
 void lane_make_ready(struct lane *lane, struct command *command); /* decided again, in turn */
 void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms);
 struct uuid lane_make_id(struct lane *lane);
@@ -185,8 +185,8 @@ void step_pend_block(struct step *step, struct hot_event *event, int32_t block, 
 void step_touch_event(struct step *step, struct hot_event *event);
 const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
 struct arena *step_arena(struct step *step);
-void step_submit(struct step *step);  /* marks what it touches; it will be written */
-void step_unmark(struct step *step);  /* when its outcome is known */
+void step_submit(struct step *step);                   /* marks what it touches; it will be written */
+void step_unmark(struct step *step);                   /* when its outcome is known */
 void step_apply(struct lane *lane, struct step *step); /* committed: hot and news */
 
 /* ---- batch.c ---- */
@@ -197,9 +197,10 @@ void batch_resolve_due(struct lane *lane);
 void batch_free(struct lane_batch *batch);
 
 /* ---- answer.c ---- */
-enum decision lane_answer(struct lane *lane, struct command *command, enum err err); /* no writes but its key */
-void answer_add_hold(struct command *command, struct hot_event *event, int32_t index, const struct hold_row *row,
-                     int32_t count_max);
+enum decision lane_answer(struct lane *lane, struct command *command,
+                          enum err err); /* no writes but its key */
+void answer_add_hold(struct command *command, struct hot_event *event, int32_t index,
+                     const struct hold_row *row, int32_t count_max);
 void answer_checkout(struct lane *lane, struct command *command, const struct checkout_row *row,
                      const struct hold_row *holds, int32_t hold_count, const struct ticket_row *tickets,
                      int32_t ticket_count);
@@ -240,7 +241,8 @@ void failed_reserves_write(struct lane *lane);
 void gate_abandon(struct lane *lane, const struct command *command); /* it gives up waiting for its event */
 
 /* ---- decide_release.c ---- */
-struct hold_row *extend_hold(struct step *step, struct hot_hold *hold, int64_t until_ms); /* hold, seat, audit */
+struct hold_row *extend_hold(struct step *step, struct hot_hold *hold,
+                             int64_t until_ms); /* hold, seat, audit */
 
 /* ---- ending.c: how a hold ends, shared by every way it can ---- */
 /* Ends the hold in this step: hold, seat, its place in a pending checkout, audit. */
@@ -249,10 +251,11 @@ void end_hold(struct step *step, struct hot_hold *hold, enum end_reason reason, 
 /* The same where the caller writes the seat himself. */
 void end_hold_keep_seat(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes);
 /* The same where the caller ends the whole checkout: the hold stays its item. */
-void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_reason reason, const char *notes);
+void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_reason reason,
+                            const char *notes);
 void checkout_lose(struct step *step, struct hot_hold *hold, enum end_reason reason); /* the hold leaves it */
 bool end_hold_must_wait(const struct hot_hold *hold); /* something of it is uncommitted */
-void due_holds_release(struct lane *lane);    /* those whose time is up, in chunks */
+void due_holds_release(struct lane *lane);            /* those whose time is up, in chunks */
 void reaper_turn(struct lane *lane);
 void due_hold_failed(struct lane *lane, struct step *step); /* the store did not take an expiry */
 
@@ -266,12 +269,12 @@ void job_free(struct seat_job *job);
 /* ---- payment.c ---- */
 void payment_started(struct lane *lane, struct step *step); /* the pin is committed: ask the gateway */
 void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step);
-void payments_wait_turn(struct lane *lane); /* those who waited long enough get 202 */
-void payments_abandon(struct lane *lane);   /* the lane ends: so does the waiting */
-void due_checkouts_fail(struct lane *lane); /* payments past their deadline */
+void payments_wait_turn(struct lane *lane);                     /* those who waited long enough get 202 */
+void payments_abandon(struct lane *lane);                       /* the lane ends: so does the waiting */
+void due_checkouts_fail(struct lane *lane);                     /* payments past their deadline */
 void due_checkout_failed(struct lane *lane, struct step *step); /* the store did not take such an end */
 void payment_refund(struct lane *lane, const struct checkout_row *row); /* money is owed: give it back */
-void payment_resume(struct lane *lane, struct hot_checkout *checkout); /* after a restart */
+void payment_resume(struct lane *lane, struct hot_checkout *checkout);  /* after a restart */
 
 /* ---- news.c ---- */
 void news_seat(struct lane *lane, const struct step_seat *seat);

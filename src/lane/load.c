@@ -62,8 +62,8 @@ static enum err load_layout(void *context, const struct uuid *event_id, const ch
     }
     loading->event->holds_ever = holds_ever;
     char why[256];
-    enum err err = seatmap_create(&loading->event->row.org_id, event_id, document, blocks, block_count, &loading->map,
-                                  why, sizeof(why));
+    enum err err = seatmap_create(&loading->event->row.org_id, event_id, document, blocks, block_count,
+                                  &loading->map, why, sizeof(why));
     if (err != ERR_OK) {
         snprintf(loading->why, loading->why_size, "the store has a layout that cannot be read: %s", why);
         return ERR_STORE_CORRUPT;
@@ -112,7 +112,8 @@ static enum err load_hold(void *context, const struct hold_row *hold)
         loading->links = realloc(loading->links, sizeof(struct link) * loading->link_capacity);
         CHECK(loading->links != NULL);
     }
-    loading->links[loading->link_count++] = (struct link){.hold_id = hold->id, .checkout_id = hold->checkout_id};
+    loading->links[loading->link_count++] =
+        (struct link){.hold_id = hold->id, .checkout_id = hold->checkout_id};
     return ERR_OK;
 }
 

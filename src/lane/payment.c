@@ -99,7 +99,8 @@ void payments_abandon(struct lane *lane)
 {
     while (!list_empty(&lane->paying)) {
         struct command *command = waiter_remove(CONTAINER_OF(lane->paying.next, struct payment_waiter, node));
-        command->result = (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        command->result =
+            (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
         lane_reply(lane, command);
     }
 }
@@ -134,8 +135,7 @@ static void fill_settled(struct lane *lane, struct command *command, const struc
 static void settle_submit(struct lane *lane, struct step *step, struct hot_checkout *checkout)
 {
     if (checkout != NULL) {
-        LIST_FOR_EACH(node, &checkout->waiters)
-        {
+        LIST_FOR_EACH(node, &checkout->waiters) {
             struct command *command = CONTAINER_OF(node, struct payment_waiter, checkout_node)->command;
             if (!command->has_key)
                 continue;
@@ -151,7 +151,8 @@ static void settle_submit(struct lane *lane, struct step *step, struct hot_check
 void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step)
 {
     while (!list_empty(waiters)) {
-        struct command *command = waiter_remove(CONTAINER_OF(waiters->next, struct payment_waiter, checkout_node));
+        struct command *command =
+            waiter_remove(CONTAINER_OF(waiters->next, struct payment_waiter, checkout_node));
         fill_settled(lane, command, step);
         if (command == step->keyed)
             lane_reply(lane, command);
@@ -174,7 +175,8 @@ static void audit_checkout(struct step *step, enum audit_action action, const st
     audit->after = after;
 }
 
-static void checkout_end(struct step *step, struct checkout_row *row, enum checkout_state to, enum end_reason reason)
+static void checkout_end(struct step *step, struct checkout_row *row, enum checkout_state to,
+                         enum end_reason reason)
 {
     checkout_move(&row->state, to);
     row->reason = reason;
@@ -203,8 +205,7 @@ static void settle_paid(struct lane *lane, struct command *command, struct hot_c
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout(step, checkout);
     checkout_end(step, row, CHECKOUT_COMPLETED, END_NONE);
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         struct hold_row *hold_row = &step_hold(step, hold)->row;
         hold_move(&hold_row->state, HOLD_CONVERTED);
@@ -224,7 +225,8 @@ static void settle_cancelled_event(struct lane *lane, struct command *command, s
     checkout_move(&row->state, CHECKOUT_REFUNDED);
     row->refund = REFUND_OWED;
     LIST_FOR_EACH(node, &checkout->holds)
-    end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_ADMIN_OVERRIDE, NULL);
+        end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_ADMIN_OVERRIDE,
+                               NULL);
     audit_checkout(step, AUDIT_CHECKOUT_REFUNDED, row, "event_cancelled",
                    "{\"status\":\"refunded\",\"refund\":\"owed\"}");
     settle_submit(lane, step, checkout);
@@ -237,15 +239,15 @@ static void settle_failed(struct lane *lane, struct command *command, struct hot
     struct checkout_row *row = step_checkout(step, checkout);
     checkout_end(step, row, CHECKOUT_FAILED, END_PAYMENT_FAILED);
     LIST_FOR_EACH(node, &checkout->holds)
-    end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_PAYMENT_FAILED, NULL);
+        end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_PAYMENT_FAILED,
+                               NULL);
     audit_checkout(step, AUDIT_CHECKOUT_FAILED, row, reason, "{\"status\":\"failed\"}");
     settle_submit(lane, step, checkout);
 }
 
 static bool any_seat_busy(const struct hot_checkout *checkout)
 {
-    LIST_FOR_EACH(node, &checkout->holds)
-    {
+    LIST_FOR_EACH(node, &checkout->holds) {
         if (hot_seat_of(CONTAINER_OF(node, struct hot_hold, checkout_node))->busy)
             return true;
     }
@@ -340,7 +342,8 @@ static enum decision settle_late(struct lane *lane, struct command *command)
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout_ended(step, &lookup->checkout);
     row->refund = REFUND_OWED;
-    audit_checkout(step, AUDIT_PAYMENT_LATE, row, "seats_taken", "{\"status\":\"failed\",\"refund\":\"owed\"}");
+    audit_checkout(step, AUDIT_PAYMENT_LATE, row, "seats_taken",
+                   "{\"status\":\"failed\",\"refund\":\"owed\"}");
     step_submit(step);
     return DECIDED;
 }

@@ -31,7 +31,7 @@ static int compare_holds(const void *a, const void *b)
 static void add_user_holds(struct command *command, struct hot_user *user, int32_t count_max)
 {
     LIST_FOR_EACH(node, &user->holds)
-    add_hold(command, CONTAINER_OF(node, struct hot_hold, user_node), count_max);
+        add_hold(command, CONTAINER_OF(node, struct hot_hold, user_node), count_max);
 }
 
 static void list_mine(struct lane *lane, struct command *command)

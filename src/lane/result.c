@@ -27,6 +27,7 @@ struct packed_head {
     struct best_explanation explanation;
     int64_t retry_after_seconds;
     int64_t counts[3];
+    int64_t now_ms; /* of the first answer: the second counts its seconds from there too */
 };
 
 struct packed_hold {
@@ -34,6 +35,9 @@ struct packed_hold {
     int32_t state, reason, source;
     int64_t price_cents, created_ms, held_until_ms, ended_ms;
 };
+
+/* Text: its length, then its bytes. */
+enum { PACKED_TEXT_NONE = 0xffff };
 
 struct packed_failure {
     struct uuid id;
@@ -61,7 +65,16 @@ static void pack_head(const struct result *result, struct buf *out)
     head.explanation = result->explanation;
     head.retry_after_seconds = result->retry_after_seconds;
     memcpy(head.counts, result->counts, sizeof(head.counts));
+    head.now_ms = result->now_ms;
     buf_put(out, &head, sizeof(head));
+}
+
+static void pack_text(const char *text, struct buf *out)
+{
+    size_t length = text != NULL ? strlen(text) : 0;
+    uint16_t size = text == NULL ? PACKED_TEXT_NONE : (uint16_t)(length < PACKED_TEXT_NONE ? length : 0);
+    buf_put(out, &size, sizeof(size));
+    buf_put(out, text != NULL ? text : "", size == PACKED_TEXT_NONE ? 0 : size);
 }
 
 const void *result_pack(const struct command *command, struct arena *arena, size_t *size)
@@ -87,15 +100,19 @@ const void *result_pack(const struct command *command, struct arena *arena, size
         hold.held_until_ms = row->held_until_ms;
         hold.ended_ms = row->ended_ms;
         buf_put(&out, &hold, sizeof(hold));
+        pack_text(row->cart_token, &out);
     }
     for (int32_t i = 0; i < result->failure_count; i++) {
         const struct seat_failure *from = &result->failures[i];
-        struct packed_failure failure = {
-            .id = from->id, .err = (int32_t)from->err, .state = (int32_t)from->state, .expires_ms = from->expires_ms};
+        struct packed_failure failure = {.id = from->id,
+                                         .err = (int32_t)from->err,
+                                         .state = (int32_t)from->state,
+                                         .expires_ms = from->expires_ms};
         buf_put(&out, &failure, sizeof(failure));
     }
     buf_put(&out, result->stranded, sizeof(struct uuid) * (size_t)result->stranded_count);
     buf_put(&out, result->seat_ids, sizeof(struct uuid) * (size_t)result->seat_id_count);
+    pack_text(result->message, &out);
     CHECK(buf_ok(&out));
     void *copy = arena_copy(arena, out.data, out.size);
     *size = out.size;
@@ -118,11 +135,28 @@ static bool take(struct reader *reader, void *out, size_t size)
     return true;
 }
 
+static bool unpack_text(struct command *command, struct reader *reader, const char **out)
+{
+    uint16_t size;
+    if (!take(reader, &size, sizeof(size)))
+        return false;
+    *out = NULL;
+    if (size == PACKED_TEXT_NONE)
+        return true;
+    if (reader->left < size)
+        return false;
+    *out = arena_text_n(command->arena, reader->data, size);
+    reader->data += size;
+    reader->left -= size;
+    return true;
+}
+
 static bool unpack_holds(struct lane *lane, struct command *command, struct reader *reader, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         struct packed_hold hold;
-        if (!take(reader, &hold, sizeof(hold)))
+        const char *cart_token;
+        if (!take(reader, &hold, sizeof(hold)) || !unpack_text(command, reader, &cart_token))
             return false;
         struct hot_event *event = hot_event(lane->hot, &command->actor.org_id, &hold.event_id);
         int32_t index = event != NULL && event->map != NULL ? seatmap_find(event->map, &hold.seat_id) : -1;
@@ -135,6 +169,7 @@ static bool unpack_holds(struct lane *lane, struct command *command, struct read
             .seat_id = hold.seat_id,
             .user_id = hold.user_id,
             .checkout_id = hold.checkout_id,
+            .cart_token = cart_token,
             .state = (enum hold_state)hold.state,
             .reason = (enum end_reason)hold.reason,
             .source = (enum hold_source)hold.source,
@@ -161,7 +196,8 @@ static bool unpack_failures(struct command *command, struct reader *reader, int3
     return true;
 }
 
-static bool unpack_ids(struct command *command, struct reader *reader, int32_t count, struct uuid **ids, int32_t *out)
+static bool unpack_ids(struct command *command, struct reader *reader, int32_t count, struct uuid **ids,
+                       int32_t *out)
 {
     if (count < 0 || reader->left / sizeof(struct uuid) < (size_t)count)
         return false;
@@ -189,10 +225,12 @@ bool result_unpack(struct lane *lane, struct command *command, const void *data,
     result->explanation = head.explanation;
     result->retry_after_seconds = head.retry_after_seconds;
     memcpy(result->counts, head.counts, sizeof(head.counts));
+    result->now_ms = head.now_ms;
     if (!unpack_holds(lane, command, &reader, head.hold_count) ||
         !unpack_failures(command, &reader, head.failure_count) ||
         !unpack_ids(command, &reader, head.stranded_count, &result->stranded, &result->stranded_count) ||
-        !unpack_ids(command, &reader, head.seat_id_count, &result->seat_ids, &result->seat_id_count))
+        !unpack_ids(command, &reader, head.seat_id_count, &result->seat_ids, &result->seat_id_count) ||
+        !unpack_text(command, &reader, &result->message))
         return false;
     result->event_id = head.event_id;
     result->id = head.id;

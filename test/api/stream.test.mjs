@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 
 import { fails, ok, send } from '../lib/client.mjs';
 import { start } from '../lib/server.mjs';
-import { isOccupancy, saysNothingOf } from '../lib/shape.mjs';
+import { isOccupancy, saysNothingOf, STATUSES } from '../lib/shape.mjs';
 import { openEventStream, openStream } from '../lib/sse.mjs';
 import { uuid } from '../lib/token.mjs';
 import { inParallel, pause, waitFor } from '../lib/wait.mjs';
@@ -221,25 +221,33 @@ describe('stream', { concurrency: 12 }, () => {
     }
   });
 
-  it('a stream and a read of availability fit together by their ids', async () => {
-    const event = await organization.event({ layout: layoutOf(block('A', 1, [40])) });
+  it('availability and frames fit together by their ids: the map is whole from frames after it alone', async () => {
+    const event = await organization.event({ layout: layoutOf(block('A', 1, [60])) });
     const reader = organization.buyer();
+    const first = await openEventStream(event, reader);
+    const number = (id) => Number(id.slice(epochOf(id).length + 1));
     for (let round = 0; round < 5; round++) {
-      const busy = Promise.all(event.seats.slice(round * 8, round * 8 + 8).map((seat) => event.reserve(organization.buyer(), seat)));
+      const busy = Promise.all(event.seats.slice(round * 12, round * 12 + 12).map((seat) => event.reserve(organization.buyer(), seat)));
+      if (round % 2) await busy;
       const { stream_id: at, states, count } = ok(await reader.get(`${event.path}/availability`));
       const bytes = Buffer.from(states, 'base64');
       const map = Array.from({ length: count }, (_, index) => ['available', 'held', 'sold', 'blocked'][(bytes[index >> 2] >> (2 * (index % 4))) & 3]);
-      const stream = await openEventStream(event, reader, { lastEventId: at });
+      const resumed = await openEventStream(event, reader, { lastEventId: at });
       await busy;
       const expected = (await event.list()).map((seat) => seat.status);
-      await stream.wait('the map to be complete by frames alone', () => {
-        assert.equal(stream.of('snapshot').length, 0);
-        const now = [...map];
-        for (const [index, status] of stream.changes()) now[index] = status;
-        return now.join() === expected.join();
-      });
-      stream.close();
+      for (const stream of [first, resumed]) {
+        await stream.wait(`the map of round ${round} to be whole`, () => {
+          const now = [...map];
+          for (const frame of stream.of('seats')) {
+            if (number(frame.id) > number(at)) for (const [index, status] of frame.json.seats) now[index] = typeof status === 'number' ? STATUSES[status] : status;
+          }
+          return now.join() === expected.join();
+        });
+      }
+      assert.equal(resumed.of('snapshot').length, 0, 'a known id resumes');
+      resumed.close();
     }
+    first.close();
   });
 
   it('needs the right to see the event', async () => {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -176,9 +177,19 @@ static void bench_change(struct bench *bench, struct store_batch *batch, struct 
     bench_audit(batch, unit, &held->row, hold ? AUDIT_SEAT_RESERVED : AUDIT_SEAT_HOLD_EXPIRED);
 }
 
+/* What this process used, on every thread. */
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 static void bench_phase(struct bench *bench, const char *name, const int32_t *order, int32_t batch_size, bool hold)
 {
     int64_t start_us = clock_monotonic_us();
+    double start_cpu = cpu_seconds();
     bench->commit_us_max = 0;
     for (int32_t at = 0; at < bench->seat_count;) {
         struct store_batch *batch = bench_batch(bench);
@@ -188,8 +199,9 @@ static void bench_phase(struct bench *bench, const char *name, const int32_t *or
     }
     bench_wait(bench, 0);
     double seconds = (double)(clock_monotonic_us() - start_us) / 1e6;
-    printf("%-8s %9.0f/s   %d in %.2f s, longest commit %.1f ms, failed %lld\n", name,
-           bench->seat_count / seconds, bench->seat_count, seconds, (double)bench->commit_us_max / 1000,
+    printf("%-8s %9.0f/s   %d in %.2f s, %.1f us of CPU each, longest commit %.1f ms, failed %lld\n", name,
+           bench->seat_count / seconds, bench->seat_count, seconds,
+           (cpu_seconds() - start_cpu) * 1e6 / bench->seat_count, (double)bench->commit_us_max / 1000,
            (long long)bench->failed);
 }
 

@@ -78,7 +78,8 @@ static void ask_best(struct world *world, const struct uuid *user_id)
 static void ask_by_id(struct world *world, const struct uuid *user_id, enum command_kind kind)
 {
     struct command *command = world_command(world, kind, user_id);
-    bool checkout = kind == COMMAND_CHECKOUT_COMPLETE || kind == COMMAND_CHECKOUT_CANCEL || kind == COMMAND_CHECKOUT_GET;
+    bool checkout =
+        kind == COMMAND_CHECKOUT_COMPLETE || kind == COMMAND_CHECKOUT_CANCEL || kind == COMMAND_CHECKOUT_GET;
     command->id = checkout ? remembered(world, world->checkout_ids, world->checkout_id_count)
                            : remembered(world, world->hold_ids, world->hold_id_count);
     if (pick(world, 3) != 0) { /* mostly the owner asks */
@@ -113,8 +114,9 @@ static void ask_checkout(struct world *world, const struct uuid *user_id)
 static void ask_admin(struct world *world)
 {
     int which = (int)pick(world, WORLD_EVENT_COUNT);
-    static const enum command_kind kinds[] = {COMMAND_SEATS_BLOCK, COMMAND_SEATS_UNBLOCK, COMMAND_SEATS_UNBLOCK,
-                                              COMMAND_ADMIN_RELEASE, COMMAND_EVENT_PATCH, COMMAND_BLOCK_PATCH};
+    static const enum command_kind kinds[] = {COMMAND_SEATS_BLOCK,   COMMAND_SEATS_UNBLOCK,
+                                              COMMAND_SEATS_UNBLOCK, COMMAND_ADMIN_RELEASE,
+                                              COMMAND_EVENT_PATCH,   COMMAND_BLOCK_PATCH};
     enum command_kind kind = kinds[pick(world, COUNT_OF(kinds))];
     struct command *command = world_command(world, kind, &world->admin_id);
     command->actor.role = ROLE_ADMIN;
@@ -139,7 +141,8 @@ static void ask_admin(struct world *world)
             command->event.row.state = EVENT_CANCELLED;
         }
     } else {
-        const struct sim_event *event = map_get(&sim_store_tables(world->store)->events, &world->events[which]);
+        const struct sim_event *event =
+            map_get(&sim_store_tables(world->store)->events, &world->events[which]);
         command->block.block_id = event->blocks[pick(world, (uint64_t)event->block_count)].id;
         command->block.fields = PATCH_PRICE | (pick(world, 2) ? PATCH_CAPACITY : 0);
         command->block.price_cents = 1000 + (int64_t)pick(world, 5) * 500;
@@ -223,7 +226,8 @@ static void answered_holds(struct world *world, const struct command *command)
 static void answered_checkout(struct world *world, const struct command *command)
 {
     const struct result *result = &command->result;
-    const struct sim_checkout *stored = map_get(&sim_store_tables(world->store)->checkouts, &result->checkout.id);
+    const struct sim_checkout *stored =
+        map_get(&sim_store_tables(world->store)->checkouts, &result->checkout.id);
     if (stored == NULL)
         world_fail(world, "a checkout was acknowledged that the store does not have");
     if (command->kind == COMMAND_CHECKOUT_START)

@@ -18,9 +18,11 @@
 
 void world_fail(struct world *world, const char *what)
 {
-    printf("FAILED: %s\nseed %llu, step %lld, simulated time %lld ms\n", what, (unsigned long long)world->seed,
-           (long long)world->step, (long long)(world->now_ms - 1700000000000));
-    printf("replay: make sim SEED=%llu STEPS=%lld\n", (unsigned long long)world->seed, (long long)world->step + 1);
+    printf("FAILED: %s\nseed %llu, step %lld, simulated time %lld ms\n", what,
+           (unsigned long long)world->seed, (long long)world->step,
+           (long long)(world->now_ms - 1700000000000));
+    printf("replay: make sim SEED=%llu STEPS=%lld\n", (unsigned long long)world->seed,
+           (long long)world->step + 1);
     fflush(stdout);
     abort();
 }
@@ -36,7 +38,8 @@ static void check_event(struct world *world, const struct sim_event *event, cons
             world_fail(world, "a seat is held without an active hold, or the reverse");
         if (seat->row.state == SEAT_HELD) {
             const struct sim_hold *hold = map_get(&sim_store_tables(world->store)->holds, &seat->row.hold_id);
-            if (hold == NULL || hold->row.state != HOLD_ACTIVE || !uuid_equal(&hold->row.seat_id, &seat->row.id))
+            if (hold == NULL || hold->row.state != HOLD_ACTIVE ||
+                !uuid_equal(&hold->row.seat_id, &seat->row.id))
                 world_fail(world, "a held seat points to another hold");
             if (hold->row.held_until_ms != seat->row.held_until_ms)
                 world_fail(world, "seat and hold end at different times");

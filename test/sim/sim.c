@@ -73,11 +73,13 @@ int main(int count, char **arguments)
         one_step(&world);
     rest(&world);
     const struct sim_tables *tables = sim_store_tables(world.store);
-    printf("seed %llu: %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, %lld failed, "
-           "%lld unknown, %lld restarts, %lld commits, %lld audit rows: every promise kept\n",
-           (unsigned long long)seed, (unsigned long long)steps, (long long)world.posted, (long long)world.granted,
-           (long long)world.sold, (long long)world.refused, (long long)world.failed, (long long)world.unknown,
-           (long long)world.restarts, (long long)tables->commit_count, (long long)tables->audit_count);
+    printf(
+        "seed %llu: %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, %lld failed, "
+        "%lld unknown, %lld restarts, %lld commits, %lld audit rows: every promise kept\n",
+        (unsigned long long)seed, (unsigned long long)steps, (long long)world.posted,
+        (long long)world.granted, (long long)world.sold, (long long)world.refused, (long long)world.failed,
+        (long long)world.unknown, (long long)world.restarts, (long long)tables->commit_count,
+        (long long)tables->audit_count);
     world_deinit(&world);
     return 0;
 }

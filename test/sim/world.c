@@ -54,8 +54,7 @@ static enum payment_outcome gateway_outcome(struct world *world, const struct pa
 
 static void gateway_turn(struct world *world)
 {
-    LIST_FOR_EACH_SAFE(node, &world->payments)
-    {
+    LIST_FOR_EACH_SAFE(node, &world->payments) {
         struct payment *payment = CONTAINER_OF(node, struct payment, node);
         if (payment->at_ms > world->now_ms)
             continue;
@@ -170,8 +169,7 @@ void world_restart(struct world *world)
     world->restarts++;
     lane_end(world);
     /* Half of what the gateway was asked is forgotten with the node; the lane asks again. */
-    LIST_FOR_EACH_SAFE(node, &world->payments)
-    {
+    LIST_FOR_EACH_SAFE(node, &world->payments) {
         if (rng_below(&world->rng, 2) == 0)
             continue;
         list_remove(node);
@@ -220,7 +218,8 @@ static const char *const layouts[WORLD_EVENT_COUNT] = {
     "\"rows\":[{\"label\":\"1\",\"seats\":6},{\"label\":\"2\",\"seats\":4}]},"
     "{\"section\":\"B\",\"subsection\":1,\"name\":\"Balcony\",\"capacity\":3,\"price_cents\":2500,"
     "\"rows\":[{\"label\":\"1\",\"seats\":5}]}]}",
-    "{\"name\":\"Room\",\"blocks\":[{\"section\":\"A\",\"subsection\":1,\"name\":\"Floor\",\"price_cents\":1000,"
+    "{\"name\":\"Room\",\"blocks\":[{\"section\":\"A\",\"subsection\":1,\"name\":\"Floor\",\"price_cents\":"
+    "1000,"
     "\"rows\":[{\"label\":\"1\",\"seats\":4},{\"label\":\"2\",\"seats\":4}]}]}",
 };
 

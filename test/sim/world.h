@@ -48,7 +48,7 @@ struct world {
     struct uuid checkout_ids[WORLD_HOLD_MEMORY];
     int32_t hold_id_count;
     int32_t checkout_id_count;
-    struct map promises; /* hold id → struct promise */
+    struct map promises;  /* hold id → struct promise */
     struct list payments; /* what the gateway has not answered yet */
     int32_t in_flight;    /* commands not answered yet */
     bool quiet;           /* no faults, no new commands: everything must come to rest */
@@ -59,11 +59,11 @@ struct world {
 
 void world_init(struct world *world, uint64_t seed);
 void world_deinit(struct world *world);
-void world_turn(struct world *world);    /* one turn of the lane, now */
-void world_advance(struct world *world); /* time goes on: to the next thing that happens, or a while */
-void world_restart(struct world *world); /* kill -9, then start again from what was committed */
+void world_turn(struct world *world);        /* one turn of the lane, now */
+void world_advance(struct world *world);     /* time goes on: to the next thing that happens, or a while */
+void world_restart(struct world *world);     /* kill -9, then start again from what was committed */
 void world_open_events(struct world *world); /* new ones: the old are sold out; only when calm */
-void world_calm(struct world *world);    /* no faults from now on */
+void world_calm(struct world *world);        /* no faults from now on */
 void world_pick_faults(struct world *world);
 
 /* A command with its own arena, freed when answered. */

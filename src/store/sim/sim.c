@@ -119,8 +119,7 @@ static void sim_poll(struct store *store)
     struct sim_store *sim = (struct sim_store *)store;
     struct list due;
     list_init(&due);
-    LIST_FOR_EACH_SAFE(node, &sim->jobs)
-    {
+    LIST_FOR_EACH_SAFE(node, &sim->jobs) {
         if (CONTAINER_OF(node, struct sim_job, node)->at_ms > sim->now_ms)
             continue;
         list_remove(node);
@@ -182,7 +181,8 @@ static int64_t sim_now_ms(struct store *store)
 }
 
 static enum err sim_verify(struct store *store,
-                           void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                           void (*on_check)(void *context, const char *claim, int64_t broken,
+                                            const char *example),
                            void *context)
 {
     (void)store;
@@ -243,8 +243,7 @@ int64_t sim_store_next_ms(struct store *store)
 {
     struct sim_store *sim = (struct sim_store *)store;
     int64_t next = INT64_MAX;
-    LIST_FOR_EACH(node, &sim->jobs)
-    {
+    LIST_FOR_EACH(node, &sim->jobs) {
         int64_t at = CONTAINER_OF(node, struct sim_job, node)->at_ms;
         next = at < next ? at : next;
     }

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "store/store.h"
 
-struct sim_faults { /* each in thousandths */
+struct sim_faults {        /* each in thousandths */
     uint32_t fail;         /* nothing is written, and the caller is told */
     uint32_t lose_before;  /* nothing is written, the answer is lost */
     uint32_t lose_after;   /* it is committed, the answer is lost */

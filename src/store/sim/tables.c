@@ -96,7 +96,8 @@ static struct uuid half_key(const uint8_t key[32])
     return id;
 }
 
-static struct sim_key *find_key(struct sim_store *sim, const struct uuid *org_id, const uint8_t key[32], int64_t now_ms)
+static struct sim_key *find_key(struct sim_store *sim, const struct uuid *org_id, const uint8_t key[32],
+                                int64_t now_ms)
 {
     struct uuid id = half_key(key);
     struct sim_key *found = map_get(&sim->tables.keys, &id);
@@ -139,7 +140,7 @@ static void write_hold(struct sim_store *sim, const struct hold_write *write)
         struct sim_event *event = map_get(&sim->tables.events, &write->row.event_id);
         event->holds_ever++;
     } else {
-        CHECK(hold->row.state == HOLD_ACTIVE); /* an ended hold never changes */
+        CHECK(hold->row.state == HOLD_ACTIVE);                      /* an ended hold never changes */
         CHECK(write->row.held_until_ms >= hold->row.held_until_ms); /* extensions never shorten */
     }
     char *cart_token = copy_text(write->row.cart_token), *notes = copy_text(write->row.notes);
@@ -292,8 +293,7 @@ void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
     CHECK(map_get(&sim->tables.batches, &batch->id) == NULL);
     map_put(&sim->tables.batches, &batch->id, sim);
     sim->tables.commit_count++;
-    LIST_FOR_EACH(node, &batch->units)
-    {
+    LIST_FOR_EACH(node, &batch->units) {
         struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
         const struct key_write *key = unit->key;
         if (key != NULL && find_key(sim, &key->org_id, key->key, key->created_ms) != NULL) {
@@ -318,7 +318,8 @@ static void copy_hold(struct store_lookup *lookup, const struct sim_hold *hold)
     row->notes = arena_text(lookup->arena, hold->row.notes);
 }
 
-static bool is_wanted(const struct sim_store *sim, const struct store_lookup *lookup, const struct sim_hold *hold)
+static bool is_wanted(const struct sim_store *sim, const struct store_lookup *lookup,
+                      const struct sim_hold *hold)
 {
     if (lookup->kind == LOOKUP_CHECKOUT)
         return uuid_equal(&hold->row.checkout_id, &lookup->id);
@@ -404,7 +405,8 @@ static enum err load_event(const struct sim_event *event, const struct store_loa
 
 static bool is_open(const struct checkout_row *row)
 {
-    return row->state == CHECKOUT_PENDING_PAYMENT || row->state == CHECKOUT_PROCESSING || row->refund == REFUND_OWED;
+    return row->state == CHECKOUT_PENDING_PAYMENT || row->state == CHECKOUT_PROCESSING ||
+           row->refund == REFUND_OWED;
 }
 
 enum err sim_tables_load(struct sim_store *sim, const struct store_loader *loader, void *context)

@@ -70,8 +70,6 @@ enum {
     X(LOOKUP_CHECKOUT_HOLDS, "lookup_checkout_holds", USE_LOOKUP)   \
     X(LOOKUP_CHECKOUT_TICKETS, "lookup_checkout_tickets", USE_LOOKUP) \
     X(QUERY_AUDIT, "query_audit", USE_QUERY)                        \
-    X(QUERY_AUDIT_BY_SEAT, "query_audit_by_seat", USE_QUERY)        \
-    X(QUERY_AUDIT_BY_USER, "query_audit_by_user", USE_QUERY)        \
     X(QUERY_AUDIT_LAST, "query_audit_last", USE_QUERY)              \
     X(QUERY_CHECKOUTS, "query_checkouts", USE_QUERY)                \
     X(QUERY_CHECKOUTS_LAST, "query_checkouts_last", USE_QUERY)      \

@@ -78,7 +78,7 @@ static int last_id(struct connection *connection, enum statement which, int64_t 
 
 /* Newest first: the ids from `before` (not included) down to `floor` (included). */
 static int range_choose(struct connection *connection, const struct store_query *query, enum statement last,
-                        bool bounded, int64_t *before, int64_t *floor)
+                        int64_t *before, int64_t *floor)
 {
     int64_t id = 0;
     int rc = SQLITE_OK;
@@ -87,7 +87,7 @@ static int range_choose(struct connection *connection, const struct store_query 
         rc = last_id(connection, last, &id);
         *before = id + 1;
     }
-    *floor = bounded && *before > SCAN_ROW_COUNT_MAX ? *before - SCAN_ROW_COUNT_MAX : 1;
+    *floor = *before > SCAN_ROW_COUNT_MAX ? *before - SCAN_ROW_COUNT_MAX : 1;
     return rc;
 }
 
@@ -102,30 +102,22 @@ static int64_t range_next(const struct page *page, int64_t floor)
 static int query_audit(struct connection *connection, struct page *page)
 {
     struct store_query *query = page->query;
-    enum statement which = STATEMENT_QUERY_AUDIT;
-    if (!uuid_is_nil(&query->seat_id))
-        which = STATEMENT_QUERY_AUDIT_BY_SEAT;
-    else if (!uuid_is_nil(&query->user_id))
-        which = STATEMENT_QUERY_AUDIT_BY_USER;
     int64_t before, floor;
-    int rc = range_choose(connection, query, STATEMENT_QUERY_AUDIT_LAST, which == STATEMENT_QUERY_AUDIT, &before,
-                          &floor);
+    int rc = range_choose(connection, query, STATEMENT_QUERY_AUDIT_LAST, &before, &floor);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_stmt *statement = connection_statement(connection, which);
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_QUERY_AUDIT);
     bind_int(statement, 1, before);
     bind_int(statement, 2, floor);
     bind_uuid(statement, 3, &query->org_id);
     bind_int(statement, 4, query->limit);
     bind_uuid(statement, 5, &query->entity_id);
-    bind_uuid(statement, 6, &query->event_id);
-    bind_uuid(statement, 7, &query->checkout_id);
-    bind_text(statement, 8, query->action);
-    bind_time(statement, 9, query->since_ms);
-    if (which == STATEMENT_QUERY_AUDIT_BY_SEAT)
-        bind_uuid(statement, 10, &query->seat_id);
-    if (which != STATEMENT_QUERY_AUDIT)
-        bind_uuid(statement, 11, &query->user_id);
+    bind_uuid(statement, 6, &query->seat_id);
+    bind_uuid(statement, 7, &query->event_id);
+    bind_uuid(statement, 8, &query->checkout_id);
+    bind_uuid(statement, 9, &query->user_id);
+    bind_text(statement, 10, query->action);
+    bind_time(statement, 11, query->since_ms);
     page->cursor_column = 0;
     rc = page_read(page, statement);
     query->next = range_next(page, floor);
@@ -136,7 +128,7 @@ static int query_checkouts(struct connection *connection, struct page *page)
 {
     struct store_query *query = page->query;
     int64_t before, floor;
-    int rc = range_choose(connection, query, STATEMENT_QUERY_CHECKOUTS_LAST, true, &before, &floor);
+    int rc = range_choose(connection, query, STATEMENT_QUERY_CHECKOUTS_LAST, &before, &floor);
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_stmt *statement = connection_statement(connection, STATEMENT_QUERY_CHECKOUTS);

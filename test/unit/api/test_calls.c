@@ -218,7 +218,13 @@ static void test_an_operator_without_organization_acts_in_that_of_the_event(void
                                     .headers = {operator} };
     fake_begin(&request);
     assert_non_null(fake_command);
+    assert_false(uuid_is_nil(&fake_command->actor.org_id)); /* keys need one */
     fake_end(&request);
+    struct uuid unknown = fixture_id('e', 99);
+    uuid_format(&unknown, text);
+    snprintf(path, sizeof path, "/api/admin/events/%s/registry/reconcile", text);
+    request = (struct http_request){.api = api, .method = HTTP_POST, .path = path, .headers = {operator} };
+    assert_answer(&request, 404, "event_not_found");
 }
 
 static void test_metrics_are_for_loopback_and_operators(void **state)

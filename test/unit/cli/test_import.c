@@ -146,7 +146,7 @@ static void test_sale_that_ends_before_it_starts_is_refused(void **state)
 {
     assert_refused(*state,
                    "{" ORG ",\"event\":{\"name\":\"x\",\"sale_start\":\"2026-01-02T00:00:00Z\",\"sale_end\":"
-                           "\"2026-01-01T00:00:00Z\"}," LAYOUT "}",
+                   "\"2026-01-01T00:00:00Z\"}," LAYOUT "}",
                    "sale_end");
 }
 

@@ -88,6 +88,16 @@ static void test_flag_wins_over_environment_over_file(void **state)
     assert_int_equal(fixture->options.sources[OPTION_LOG_LEVEL], FROM_FILE);
 }
 
+static void test_flag_wins_over_the_variable_of_the_same_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    environment_name = "HOLDFAST_LISTEN";
+    environment_value = "2.2.2.2:2";
+    assert_true(PARSE(fixture, VERB_SERVE, "--listen", "3.3.3.3:3"));
+    assert_string_equal(fixture->options.values[OPTION_LISTEN], "3.3.3.3:3");
+}
+
 static void test_equals_sign_and_next_word_mean_the_same(void **state)
 {
     struct fixture *fixture = *state;
@@ -225,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_given_gives_every_default, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flag_wins_over_environment_over_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_flag_wins_over_the_variable_of_the_same_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equals_sign_and_next_word_mean_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(test_typo_is_refused_with_the_nearest_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_option_of_another_command_is_refused, setup, teardown),

@@ -253,7 +253,7 @@ static void test_silence_is_broken_by_heartbeats(void **state)
     (void)state;
     struct feed *feed = NULL;
     struct watch watch;
-    struct feed_times times = {.coalesce_ms = 5, .heartbeat_ms = 60, .idle_ms = 60000};
+    struct feed_times times = {.coalesce_ms = 5, .heartbeat_ms = 400, .idle_ms = 60000};
     assert_int_equal(feed_create_with(&times, NULL, NULL, &feed), ERR_OK);
     watch_open(&watch, feed, &event, &nobody, NULL);
     watch_take(&watch);
@@ -261,7 +261,7 @@ static void test_silence_is_broken_by_heartbeats(void **state)
     assert_false(watch_has(&watch, ": heartbeat"));
     int64_t start_us = clock_monotonic_us();
     watch_until(&watch, ": heartbeat\n\n");
-    assert_true(clock_monotonic_us() - start_us > 40000);
+    assert_true(clock_monotonic_us() - start_us > 200000);
     assert_false(feed_ready(watch.reader)); /* it counts from the last bytes */
     watch_close(&watch);
     feed_destroy(feed);

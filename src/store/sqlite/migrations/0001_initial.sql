@@ -151,6 +151,8 @@ CREATE TABLE tickets (
 CREATE UNIQUE INDEX tickets_valid ON tickets (organization_id, seat_id) WHERE refunded_at IS NULL;
 CREATE INDEX tickets_by_checkout ON tickets (organization_id, checkout_id);
 
+-- No index: each would cost every hold a page somewhere at random, and the log is by far the largest table.
+-- Lists walk back by id.
 CREATE TABLE audit_log (
     id                    INTEGER PRIMARY KEY, -- the cursor of lists
     organization_id       BLOB    NOT NULL,
@@ -173,8 +175,6 @@ CREATE TABLE audit_log (
     request_id            TEXT,
     created_at            INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX audit_log_by_seat ON audit_log (organization_id, seat_id) WHERE seat_id IS NOT NULL;
-CREATE INDEX audit_log_by_user ON audit_log (organization_id, user_id) WHERE user_id IS NOT NULL;
 
 -- The outbox and change feed: one packed row per batch, see store/changes.h.
 CREATE TABLE changes (
