@@ -274,7 +274,7 @@ static void *loop_main(void *context)
             continue;
         if (!loop->is_draining)
             loop_begin_drain(loop);
-        else if (loop_drain(loop))
+        if (loop_drain(loop))
             break;
     }
     loop->is_drain_over = true;

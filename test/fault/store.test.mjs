@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, chownSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -21,7 +21,8 @@ function refuses(args, options = {}) {
   const result = run(['serve', ...args], { limitMs: 20000, ...options });
   assert.equal(result.signal, null, `it ended by itself, not by ${result.signal}:\n${result.stdout}${result.stderr}`);
   assert.ok(result.status !== 0 && result.status !== null, `status ${result.status}`);
-  const lines = result.stderr.split('\n').filter((line) => line.trim().length > 0);
+  // The log may have told of a migration before; besides it there is one sentence.
+  const lines = result.stderr.split('\n').filter((line) => line.trim().length > 0 && !line.startsWith('{"time":'));
   assert.equal(lines.length, 1, `one sentence, not ${lines.length} lines:\n${result.stderr}`);
   assert.ok(lines[0].length > 15 && lines[0].length < 400, lines[0]);
   assert.equal(result.stdout.trim(), '');
@@ -143,10 +144,7 @@ describe('store in trouble', { concurrency: 4 }, () => {
     }
     chmodSync(dir, 0o755);
     chmodSync(database, 0o644);
-    if (owner.uid) {
-      chownSync(dir, owner.uid, owner.gid);
-      chownSync(database, owner.uid, owner.gid);
-    }
+    if (owner.uid) for (const file of [dir, ...readdirSync(dir).map((name) => join(dir, name))]) chownSync(file, owner.uid, owner.gid);
     await server.launch();
     const caller = new World(server).caller('buyer', organization);
     const seats = ok(await caller.get(`/api/events/${made.event_id}/seats`));
@@ -162,7 +160,7 @@ describe('store in trouble', { concurrency: 4 }, () => {
     assert.match(said, /use|lock|another/i);
     ok(await event.reserve(organization.buyer(), event.seats[0]), 201);
     const blocked = run(['import', '--store', `sqlite:${server.database}`, '-'], { input: JSON.stringify(importDocument()) });
-    assert.ok(blocked.status === 0 || blocked.stderr.trim().split('\n').length === 1, blocked.stderr);
+    assert.ok(blocked.status === 0 || /^holdfast: .*use/m.test(blocked.stderr), blocked.stderr);
     await finish(server);
     // The lock dies with its owner.
     const next = await begin({ dir: server.dir, database: server.database, secret: server.secret });
@@ -223,9 +221,12 @@ describe('store in trouble', { concurrency: 4 }, () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => taken.once('listening', resolve));
     const { port } = taken.address();
-    const said = refuses(['--listen', `127.0.0.1:${port}`]);
-    assert.ok(said.includes(String(port)), said);
-    taken.close();
+    try {
+      const said = refuses(['--listen', `127.0.0.1:${port}`]);
+      assert.ok(said.includes(String(port)), said);
+    } finally {
+      taken.close();
+    }
   });
 
   it('bad options are refused with the option\'s name', () => {
@@ -242,7 +243,7 @@ describe('store in trouble', { concurrency: 4 }, () => {
       [['--listen'], /listen/],
       [['--store', 'mysql://x'], /mysql|store/],
       [['--store', ''], /store/],
-      [['--store', 'postgres://localhost/x'], /postgres/],
+      [['--store', 'postgres://localhost/x'], /postgres/i],
       [['--warm', 'redis://127.0.0.1'], /redis|warm/],
       [['--order', 'kafka://127.0.0.1'], /kafka|order/],
       [['--payments', 'stripe'], /stripe|payments/],
