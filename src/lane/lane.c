@@ -225,6 +225,8 @@ static void look_at_waiting(struct lane *lane)
     if (!list_empty(&again)) {
         /* The batch is full: the rest keeps its place at the head of the line. */
         lane->progress = true;
+        LIST_FOR_EACH(node, &again)
+            lane->waiting_count++;
         list_splice(&again, &lane->waiting);
         list_splice(&lane->waiting, &again);
     }

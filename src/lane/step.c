@@ -85,6 +85,7 @@ struct hold_write *step_hold_new(struct step *step, const struct hold_row *row, 
     struct hold_write *write = ARENA_NEW(step_arena(step), struct hold_write);
     write->insert = true;
     write->row = *row;
+    write->row.cart_token = arena_text(step_arena(step), row->cart_token); /* its command may be gone before */
     write->block_id = *block_id;
     *step->holds_end = write;
     step->holds_end = &write->next;
@@ -95,7 +96,6 @@ struct hold_write *step_hold(struct step *step, struct hot_hold *hold)
 {
     struct hold_row row;
     hot_hold_row(hold, &row);
-    row.cart_token = arena_text(step_arena(step), row.cart_token);
     const struct layout_row *place = seatmap_row(hold->event->map, hold->seat_index);
     struct hold_write *write = step_hold_new(step, &row, &hold->event->map->blocks[place->block].id);
     write->insert = false;

@@ -7,8 +7,11 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/buf.h"
 
 static const char stage_layout[] =
     "{\"name\":\"Hall\",\"blocks\":["
@@ -398,6 +401,22 @@ struct stage *stage_create(const struct policy *policy, const char *layout)
     put->command.layout.document = arena_text(&put->arena, layout != NULL ? layout : stage_layout);
     put->command.layout.size = strlen(put->command.layout.document);
     assert_int_equal(stage_do(put), ERR_OK);
+    return stage;
+}
+
+struct stage *stage_create_large(const struct policy *policy, int32_t row_count, int32_t row_size)
+{
+    struct buf document;
+    buf_init(&document);
+    buf_printf(&document, "{\"blocks\":[{\"section\":\"A\",\"subsection\":1,\"name\":\"A\",\"price_cents\":1,");
+    buf_printf(&document, "\"rows\":[");
+    for (int32_t i = 0; i < row_count; i++)
+        buf_printf(&document, "%s{\"label\":\"%d\",\"seats\":%d}", i > 0 ? "," : "", i, row_size);
+    buf_printf(&document, "]}]}");
+    buf_put(&document, "", 1);
+    assert_true(buf_ok(&document));
+    struct stage *stage = stage_create(policy, document.data);
+    buf_deinit(&document);
     return stage;
 }
 

@@ -55,6 +55,8 @@ struct stage {
 
 /* What a test may want otherwise; NULL: as it is. */
 struct stage *stage_create(const struct policy *policy, const char *layout);
+/* One block of many seats. */
+struct stage *stage_create_large(const struct policy *policy, int32_t row_count, int32_t row_size);
 void stage_destroy(struct stage *stage);
 struct policy stage_policy(void); /* ttl 60, extension 60, longest 150, grace 5, payment 60, 4 seats, no rate */
 void stage_restart(struct stage *stage); /* the node dies; what was under way may have happened */

@@ -32,7 +32,7 @@ static int teardown(void **state)
 static void test_stream_begins_with_retry_and_a_snapshot(void **state)
 {
     struct feed *feed = *state;
-    struct counted counted = {.held = 7};
+    static struct counted counted = {.held = 7};
     struct watch watch;
     char id[STREAM_ID_SIZE], expected[512];
     watch_open_with(&watch, feed, &event, &org, &nobody, NULL, &counted);
@@ -61,7 +61,7 @@ static void test_user_stream_begins_with_a_snapshot_of_its_id(void **state)
 static void test_seats_frame_has_id_seats_and_occupancy(void **state)
 {
     struct feed *feed = *state;
-    struct counted counted = {.held = 1};
+    static struct counted counted = {.held = 1};
     struct watch watch;
     char id[STREAM_ID_SIZE], expected[512];
     watch_open_with(&watch, feed, &event, &org, &nobody, NULL, &counted);
@@ -217,7 +217,7 @@ static void test_on_frames_runs_once_per_flush_and_never_without_readers(void **
 static void test_reset_gives_every_reader_a_new_snapshot(void **state)
 {
     struct feed *feed = *state;
-    struct counted counted = {.held = 1};
+    static struct counted counted = {.held = 1};
     struct watch watch, other;
     char id[STREAM_ID_SIZE];
     watch_open_with(&watch, feed, &event, &org, &nobody, NULL, &counted);
