@@ -45,8 +45,11 @@ void rate_add(struct rate_window *window, int64_t granted_ms)
 {
     if (window->count == window->capacity)
         rate_grow(window);
-    window->granted_ms[(window->first + window->count) % window->capacity] = granted_ms;
-    window->count++;
+    /* Nearly always the latest; but a start, or an outcome that was unknown for a while, brings older ones. */
+    int32_t position = window->count++;
+    for (; position > 0 && rate_at(window, position - 1) > granted_ms; position--)
+        window->granted_ms[(window->first + position) % window->capacity] = rate_at(window, position - 1);
+    window->granted_ms[(window->first + position) % window->capacity] = granted_ms;
 }
 
 bool rate_allows(struct rate_window *window, const struct policy *policy, int32_t pending, int32_t adding,

@@ -52,7 +52,6 @@ static void event_drop_layout(struct hot_event *event)
 static void hot_user_free(struct hot *hot, struct hot_user *user)
 {
     rate_deinit(&user->rate);
-    free(user->cart_token);
     pool_release(&hot->user_pool, user);
 }
 

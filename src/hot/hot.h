@@ -61,7 +61,6 @@ struct hot_user { /* one user at one event */
     int32_t pending_count; /* new holds in uncommitted batches */
     int32_t pending_more;  /* of those, the ones that add to hold_count */
     struct rate_window rate;
-    char *cart_token; /* the one made for those who send none; or NULL */
 };
 
 struct hot_checkout {

@@ -269,25 +269,22 @@ static enum err parse_coordinate(struct parser *parser, const json_t *object, co
     return ERR_OK;
 }
 
-/* x, y is the first seat's place, dx, dy the step to the next: one to the right unless given. */
+/* x, y is the first seat's place, dx, dy the step to the next. Each may be given alone: the others
+ * are then what a plain block would have, rows one below the other, seats one to the right. */
 static enum err parse_position(struct parser *parser, const json_t *object)
 {
     struct layout_row *row = parser->row;
     bool has_x, has_y, has_dx, has_dy;
     enum err err = parse_coordinate(parser, object, "x", 0, &has_x, &row->x);
     if (err == ERR_OK)
-        err = parse_coordinate(parser, object, "y", 0, &has_y, &row->y);
+        err = parse_coordinate(parser, object, "y", row->ordinal - 1, &has_y, &row->y);
     if (err == ERR_OK)
         err = parse_coordinate(parser, object, "dx", 1, &has_dx, &row->dx);
     if (err == ERR_OK)
         err = parse_coordinate(parser, object, "dy", 0, &has_dy, &row->dy);
     if (err != ERR_OK)
         return err;
-    if (has_x != has_y)
-        return refuse(parser, "x and y must be given together");
-    if (!has_x && (has_dx || has_dy))
-        return refuse(parser, "dx and dy need x and y");
-    row->placed = has_x;
+    row->placed = has_x || has_y || has_dx || has_dy;
     return ERR_OK;
 }
 

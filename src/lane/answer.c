@@ -24,6 +24,8 @@ enum decision lane_answer(struct lane *lane, struct command *command, enum err e
         lane_reply(lane, command);
         return DECIDED;
     }
+    /* What was asked for is decided, or done by a long job or payment: only its key is not written. */
+    command->arrived_ms = lane->now_ms;
     step_submit(step_begin(lane, command));
     return DECIDED;
 }

@@ -64,6 +64,27 @@ bool batch_has_room(struct lane *lane)
     return lane->gathering == NULL || lane->gathering->store.unit_count < TURN_COMMAND_COUNT_MAX;
 }
 
+/* However many ask: time runs out too, and an admin's long work goes on. */
+bool batch_has_room_for_commands(struct lane *lane)
+{
+    bool others_wait =
+        !list_empty(&lane->due_holds) || !list_empty(&lane->due_checkouts) || !list_empty(&lane->jobs);
+    int32_t count_max = others_wait ? TURN_COMMAND_COUNT_MAX / 2 : TURN_COMMAND_COUNT_MAX;
+    return lane->gathering == NULL || lane->gathering->store.unit_count < count_max;
+}
+
+void batch_withdraw(struct lane *lane, struct step *step)
+{
+    CHECK(step->batch == lane->gathering);
+    list_remove(&step->node);
+    list_remove(&step->unit.node);
+    step->batch->store.unit_count--;
+    step_unmark(step);
+    seatmap_release(step->new_map);
+    step->new_map = NULL;
+    lane->progress = true;
+}
+
 static void batch_recycle(struct lane *lane, struct lane_batch *batch)
 {
     arena_reset(&batch->store.arena);
@@ -77,7 +98,9 @@ void batch_submit(struct lane *lane)
         return;
     if (lane->in_flight >= BATCH_COUNT_IN_FLIGHT_MAX)
         return;
-    if (lane->in_flight > 0 && batch->store.unit_count < BATCH_UNIT_COUNT_EAGER)
+    /* One that is lost may stay so for long: nobody waits for that. */
+    bool another_commits = lane->in_flight > lane->unknown_count;
+    if (another_commits && batch->store.unit_count < BATCH_UNIT_COUNT_EAGER)
         return;
     batch->store.id = lane_make_id(lane);
     batch->store.now_ms = lane->now_ms;
@@ -202,7 +225,9 @@ static void step_finish(struct lane *lane, struct step *step, const struct store
     case UNIT_MISSED:
         step_missed(lane, step);
         break;
-    case UNIT_KEY_TAKEN: /* by another node: its answer is ours */
+    case UNIT_KEY_TAKEN: /* by another node, or by a try whose outcome was unknown: its answer is ours */
+        seatmap_release(step->new_map);
+        step->new_map = NULL;
         CHECK(step->command != NULL);
         if (step->keyed != NULL) {
             key_done(lane, step->keyed);
@@ -231,6 +256,7 @@ static void batch_finish(struct lane *lane, struct lane_batch *batch)
     while ((node = list_pop(&batch->steps)) != NULL)
         step_finish(lane, CONTAINER_OF(node, struct step, node), &batch->store);
     lane->in_flight--;
+    lane->unknown_count -= batch->resolve_at_ms != 0;
     lane->progress = true;
     gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
     batch_recycle(lane, batch);
@@ -267,6 +293,8 @@ static void batch_done(struct store_batch *store_batch)
     counter_add(COUNTER_STORE_BATCHES_UNKNOWN, 1);
     if (batch->resolve_at_ms != 0)
         batch_tell_unknown(lane, batch); /* asked once already, and still unknown */
+    else
+        lane->unknown_count++;
     batch->resolve_at_ms = batch->resolve_at_ms == 0 ? lane->now_ms : lane->now_ms + RESOLVE_INTERVAL_MS;
     list_append(&lane->unknown, &store_batch->node);
 }

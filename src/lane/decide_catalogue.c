@@ -214,8 +214,8 @@ static enum err layout_prepare(struct lane *lane, struct command *command, struc
                                 sizeof(why));
     if (err != ERR_OK)
         goto refused;
-    struct layout_write *write = catalogue_layout_write(command->arena, &event->row, command->layout.document,
-                                                        layout, &lane->rng, lane->now_ms);
+    struct layout_write *write = catalogue_layout_write(
+        step_arena(step), &event->row, command->layout.document, layout, &lane->rng, lane->now_ms);
     err = seatmap_create(&event->row.org_id, &event->row.id, command->layout.document, write->blocks,
                          write->block_count, &step->new_map, why, sizeof(why));
     if (err != ERR_OK)

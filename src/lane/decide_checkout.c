@@ -354,6 +354,8 @@ enum decision decide_checkout_complete(struct lane *lane, struct command *comman
     }
     if (any_hold_must_wait(checkout))
         return DEFERRED;
+    if (!event_is_open(checkout->event->row.state)) /* it is being emptied, and this checkout with it */
+        return lane_answer(lane, command, ERR_CHECKOUT_NOT_PAYABLE);
     if (any_hold_lapsed(lane, checkout))
         return complete_expired(lane, command, checkout);
     return complete_pin(lane, command, checkout);

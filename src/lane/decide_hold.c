@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/text.h"
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 
@@ -226,24 +227,20 @@ static bool check_gaps(struct request *request)
 
 /* ---- Granting ---- */
 
-/* One cart token per user and event is made for those who send none. */
+/* Those who send no cart token have one per user and event: made of both, so that it is the same
+ * after a restart and on every node. */
 static const char *request_cart_token(struct request *request)
 {
     if (request->cart_token != NULL)
         return request->cart_token;
-    struct hot_user *user = request->user;
-    if (user->cart_token == NULL) {
-        char text[UUID_TEXT_SIZE];
-        struct uuid id = lane_make_id(request->lane);
-        uuid_format(&id, text);
-        /* A restart finds it again in the user's holds. */
-        if (!list_empty(&user->holds))
-            user->cart_token = strdup(CONTAINER_OF(user->holds.next, struct hot_hold, user_node)->cart_token);
-        else
-            user->cart_token = strdup(text);
-        CHECK(user->cart_token != NULL);
-    }
-    return user->cart_token;
+    struct uuid ids[2] = {request->event->row.id, *request->user_id};
+    uint8_t hash[32];
+    sha256(ids, sizeof(ids), hash);
+    struct uuid id;
+    memcpy(id.bytes, hash, sizeof(id.bytes));
+    char text[UUID_TEXT_SIZE];
+    uuid_format(&id, text);
+    return arena_text(request->command->arena, text);
 }
 
 static void grant_seat(struct request *request, struct step *step, const struct seat_choice *choice,

@@ -183,14 +183,11 @@ void due_hold_failed(struct lane *lane, struct step *step)
 
 /* ---- The reaper ---- */
 
-/* The store says it is overdue: its own timer does the rest, now. */
+/* The store says it is overdue: its own timer does the rest, now. One that memory does not have
+ * ended after the store was read, and its seat may be somebody else's already. */
 static void reap(struct lane *lane, const struct hold_row *row)
 {
     struct hot_hold *hold = map_get(&lane->hot->holds, &row->id);
-    if (hold == NULL) {
-        hot_put_hold(lane->hot, row, lane->now_ms);
-        hold = map_get(&lane->hot->holds, &row->id);
-    }
     if (hold == NULL || hot_hold_paying(hold) || !is_due(lane, hold) || end_hold_must_wait(hold))
         return;
     counter_add(COUNTER_REAPER_FOUND, 1);

@@ -174,12 +174,18 @@ void job_over_event(struct seat_job *job, struct hot_event *event)
 static void job_finish(struct lane *lane, struct seat_job *job)
 {
     struct command *command = job->command;
+    bool key_is_written = job->empties_event; /* with the event's own change */
     list_remove(&job->node);
     job_free(job);
     if (command == NULL)
         return;
     struct result *result = &command->result;
     result->status = 200;
+    if (key_is_written) {
+        result->now_ms = lane->now_ms;
+        lane_reply(lane, command);
+        return;
+    }
     bool nothing_done = result->hold_count == 0 && result->seat_id_count == 0 && result->failure_count > 0;
     bool is_list = command->kind == COMMAND_SEATS_BLOCK || command->kind == COMMAND_SEATS_UNBLOCK;
     lane_answer(lane, command, is_list && nothing_done ? result->failures[0].err : ERR_OK);
@@ -231,13 +237,11 @@ void job_step_done(struct lane *lane, struct step *step, bool written)
     if (command != NULL) {
         /* An event's own change is committed; only its emptying goes on behind. */
         command->result = (struct result){.id = command->id, .status = 200, .now_ms = lane->now_ms};
-        if (must_end) {
-            lane_answer(lane, command, ERR_OK);
-        } else {
+        if (!must_end) {
             command->result.err = ERR_STORE_UNAVAILABLE;
             command->result.retry_after_seconds = 1;
-            lane_reply(lane, command);
         }
+        lane_reply(lane, command);
     }
     if (must_end) {
         job_list_event(job);

@@ -41,6 +41,7 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         list_init(lists[i]);
     map_init(&lane->keys);
+    map_init(&lane->settling);
     arena_init(&lane->reaper_arena);
     lane->reaper_at_ms = now_ms + REAPER_INTERVAL_MS;
     lane->snapshot_at_ms = now_ms;
@@ -63,6 +64,7 @@ hot_failed:
 queue_failed:
     arena_deinit(&lane->reaper_arena);
     map_deinit(&lane->keys);
+    map_deinit(&lane->settling);
     free(lane);
     return err;
 }
@@ -123,6 +125,7 @@ void lane_destroy(struct lane *lane)
     hot_destroy(lane->hot);
     queue_deinit(&lane->inbox);
     map_deinit(&lane->keys);
+    map_deinit(&lane->settling);
     arena_deinit(&lane->reaper_arena);
     free(lane);
 }
@@ -220,7 +223,7 @@ static void look_at_waiting(struct lane *lane)
     list_init(&again);
     list_splice(&again, &lane->waiting);
     lane->waiting_count = 0;
-    while (!list_empty(&again) && batch_has_room(lane))
+    while (!list_empty(&again) && batch_has_room_for_commands(lane))
         look_at(lane, CONTAINER_OF(list_pop(&again), struct command, node));
     if (!list_empty(&again)) {
         /* The batch is full: the rest keeps its place at the head of the line. */
@@ -251,13 +254,30 @@ static void take_inbox(struct lane *lane)
 
 static void look_at_ready(struct lane *lane)
 {
-    while (!list_empty(&lane->ready) && batch_has_room(lane) && lane->waiting_count < WAITING_COUNT_MAX)
+    while (!list_empty(&lane->ready) && batch_has_room_for_commands(lane) &&
+           lane->waiting_count < WAITING_COUNT_MAX)
         look_at(lane, CONTAINER_OF(list_pop(&lane->ready), struct command, node));
 }
 
-/* Waiting and ready commands whose time is over, while the store takes nothing. */
+/* Decided, but in a batch that the store does not take. */
+static void withdraw_overdue(struct lane *lane)
+{
+    if (lane->gathering == NULL)
+        return;
+    LIST_FOR_EACH_SAFE(node, &lane->gathering->steps) {
+        struct step *step = CONTAINER_OF(node, struct step, node);
+        struct command *command = step->command;
+        if (command == NULL || step->job != NULL || !waited_too_long(lane, command))
+            continue;
+        batch_withdraw(lane, step);
+        refuse_late(lane, command);
+    }
+}
+
+/* Commands whose time is over, while the store takes nothing. */
 static void refuse_overdue(struct lane *lane)
 {
+    withdraw_overdue(lane);
     struct list *lines[] = {&lane->waiting, &lane->ready};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         LIST_FOR_EACH_SAFE(node, lines[i]) {
@@ -360,6 +380,12 @@ bool lane_is_idle(const struct lane *lane)
 
 /* ---- The thread ---- */
 
+/* Nothing is left that the store, or anybody else, would still answer. */
+static bool lane_is_drained(struct lane *lane)
+{
+    return lane_is_idle(lane) && lane->lookup_count == 0 && !lane->reaping && queue_depth(&lane->inbox) == 0;
+}
+
 static void *lane_run(void *argument)
 {
     struct lane *lane = argument;
@@ -372,7 +398,7 @@ static void *lane_run(void *argument)
         if (atomic_load(&lane->stopping)) {
             if (stop_at_ms == 0)
                 stop_at_ms = now_ms + COMMAND_WAIT_MS_MAX;
-            if (now_ms >= stop_at_ms || (lane_is_idle(lane) && queue_depth(&lane->inbox) == 0))
+            if (now_ms >= stop_at_ms || lane_is_drained(lane))
                 return NULL;
             next_ms = next_ms < now_ms + 10 ? next_ms : now_ms + 10;
         }

@@ -126,9 +126,12 @@ struct lane {
     int32_t waiting_count;
     bool progress;   /* something was committed since the waiting were last looked at */
     struct map keys; /* Idempotency-Keys under way: hash → command */
+    struct map settling;  /* ended checkouts that an uncommitted batch changes: late money */
+    int32_t lookup_count; /* lookups of commands that the store has not answered yet */
 
     struct lane_batch *gathering;
     int32_t in_flight;
+    int32_t unknown_count; /* of those, the ones whose outcome was lost */
     struct list unknown; /* batches whose outcome is not known: store_batch.node */
     struct list spare_batches;
 
@@ -192,6 +195,8 @@ void step_apply(struct lane *lane, struct step *step); /* committed: hot and new
 /* ---- batch.c ---- */
 struct lane_batch *batch_gathering(struct lane *lane);
 bool batch_has_room(struct lane *lane);
+bool batch_has_room_for_commands(struct lane *lane); /* leaves some to what nobody asked for */
+void batch_withdraw(struct lane *lane, struct step *step); /* one that was not submitted yet */
 void batch_submit(struct lane *lane);
 void batch_resolve_due(struct lane *lane);
 void batch_free(struct lane_batch *batch);

@@ -18,6 +18,7 @@ static void lookup_done(struct store_lookup *lookup)
 {
     struct command_lookup *own = lookup->context;
     own->done = true;
+    own->lane->lookup_count--;
     lane_make_ready(own->lane, own->command);
 }
 
@@ -47,8 +48,10 @@ struct store_lookup *lane_lookup(struct lane *lane, struct command *command, enu
     own->lookup.context = own;
     list_init(&own->lookup.node);
     enum err err = store_lookup(lane->config.store, &own->lookup);
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
+        lane->lookup_count++;
         return NULL;
+    }
     own->done = true;
     own->lookup.err = err;
     return &own->lookup;

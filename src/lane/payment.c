@@ -319,6 +319,10 @@ static void late_take(struct lane *lane, struct command *command, struct hot_eve
 
 static enum decision settle_late(struct lane *lane, struct command *command)
 {
+    if (map_get(&lane->settling, &command->id) != NULL) {
+        lane_lookups_forget(command); /* what was read is about to change */
+        return DEFERRED;
+    }
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_CHECKOUT, &command->id);
     if (lookup == NULL)
         return LOOKING_UP;
@@ -332,8 +336,10 @@ static enum decision settle_late(struct lane *lane, struct command *command)
         return lane_answer(lane, command, ERR_OK);
     struct hot_event *event = hot_event(lane->hot, &lookup->checkout.org_id, &lookup->checkout.event_id);
     enum late late = late_seats(event, lookup);
-    if (late == LATE_WAIT)
+    if (late == LATE_WAIT) {
+        lane_lookups_forget(command);
         return DEFERRED;
+    }
     counter_add(COUNTER_PAYMENTS_LATE, 1);
     if (late == LATE_TAKE) {
         late_take(lane, command, event, lookup);

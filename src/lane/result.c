@@ -151,12 +151,20 @@ static bool unpack_text(struct command *command, struct reader *reader, const ch
     return true;
 }
 
+static bool in_range(int32_t value, int32_t count)
+{
+    return value >= 0 && value < count;
+}
+
 static bool unpack_holds(struct lane *lane, struct command *command, struct reader *reader, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         struct packed_hold hold;
         const char *cart_token;
         if (!take(reader, &hold, sizeof(hold)) || !unpack_text(command, reader, &cart_token))
+            return false;
+        if (!in_range(hold.state, HOLD_STATE_COUNT) || !in_range(hold.reason, END_REASON_COUNT) ||
+            !in_range(hold.source, HOLD_SOURCE_COUNT))
             return false;
         struct hot_event *event = hot_event(lane->hot, &command->actor.org_id, &hold.event_id);
         int32_t index = event != NULL && event->map != NULL ? seatmap_find(event->map, &hold.seat_id) : -1;
@@ -187,7 +195,7 @@ static bool unpack_failures(struct command *command, struct reader *reader, int3
 {
     for (int32_t i = 0; i < count; i++) {
         struct packed_failure packed;
-        if (!take(reader, &packed, sizeof(packed)))
+        if (!take(reader, &packed, sizeof(packed)) || !in_range(packed.state, SEAT_STATE_COUNT))
             return false;
         struct seat_failure *failure = answer_add_failure(command, &packed.id, (enum err)packed.err, count);
         failure->state = (enum seat_state)packed.state;
@@ -213,7 +221,7 @@ bool result_unpack(struct lane *lane, struct command *command, const void *data,
     if (!take(&reader, &head, sizeof(head)) || head.version != RESULT_VERSION)
         return false;
     if (head.hold_count < 0 || (size_t)head.hold_count > size || head.failure_count < 0 ||
-        (size_t)head.failure_count > size)
+        (size_t)head.failure_count > size || !in_range(*(const uint8_t *)&head.explanation.adjacent, 2))
         return false;
     struct result *result = &command->result;
     result->err = (enum err)head.err;

@@ -226,6 +226,10 @@ static void step_mark(struct step *step, bool busy)
         struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &write->row.id);
         if (checkout != NULL)
             checkout->busy = busy;
+        else if (!write->insert && busy)
+            map_put(&lane->settling, &write->row.id, step);
+        else if (!write->insert)
+            map_remove(&lane->settling, &write->row.id);
     }
     for (struct user_pending *pending = step->users; pending != NULL; pending = pending->next) {
         pending->user->pending_count += sign * pending->count;

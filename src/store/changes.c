@@ -351,7 +351,8 @@ static void read_ticket(struct changes_reader *reader, struct cursor *cursor, st
 }
 
 /* Reads one record's bytes. False if it is not one to hand out. */
-static bool read_record(struct changes_reader *reader, unsigned kind, struct cursor *cursor, struct change *out)
+static bool read_record(struct changes_reader *reader, unsigned kind, struct cursor *cursor,
+                        struct change *out)
 {
     memset(out, 0, sizeof(*out));
     out->kind = (enum change_kind)kind;

@@ -52,7 +52,7 @@ struct change {
 };
 
 struct changes_packer {
-    struct buf *out; /* borrows */
+    struct buf *out;    /* borrows */
     struct uuid org_id; /* the scope in force */
     struct uuid event_id;
 };

@@ -13,9 +13,9 @@
 #include "store/store.h"
 
 enum query_type {
-    QUERY_UUID,    /* 16 bytes */
-    QUERY_TEXT,    /* UTF-8 */
-    QUERY_JSON,    /* text that is JSON already */
+    QUERY_UUID, /* 16 bytes */
+    QUERY_TEXT, /* UTF-8 */
+    QUERY_JSON, /* text that is JSON already */
     QUERY_INT,
     QUERY_BOOL,
     QUERY_TIME,    /* milliseconds, shown as ISO 8601 */

@@ -202,6 +202,7 @@ describe('admin', { concurrency: 8 }, () => {
       const occupancy = await event.occupancy();
       assert.equal(occupancy.total, 100000);
       assert.equal(ok(await organization.buyer().get(`${event.path}/availability`)).count, 100000);
+      assert.equal((await event.list()).length, 100000);
       const data = ok(await event.best(organization.buyer(), { quantity: 4, section: 'B' }), 201);
       assert.equal(data.holds.length, 4);
       const over = await organization.event({ status: 'draft' });

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
@@ -12,6 +12,7 @@ import { run, runAsync, Server, start, tempDir } from '../lib/server.mjs';
 import { UUID, UUID7 } from '../lib/shape.mjs';
 import { sqlite, sqliteWrite } from '../lib/sqlite.mjs';
 import { now, uuid } from '../lib/token.mjs';
+import { waitFor } from '../lib/wait.mjs';
 import { block, buy, importDocument, importInto, layoutOf, World } from '../lib/world.mjs';
 
 const COMMANDS = ['serve', 'demo', 'migrate', 'import', 'token', 'registry', 'verify', 'bench'];
@@ -320,6 +321,27 @@ describe('settings', () => {
     assert.match(server.readyLine, /127\.0\.0\.1:\d+/);
     assert.notEqual(server.port, 0);
     await server.stop();
+  });
+});
+
+describe('demo', () => {
+  it('shows a hall with people in it, prints how to use it, gives tokens, and leaves nothing behind', async () => {
+    const dir = tempDir();
+    const server = new Server({ dir, env: { TMPDIR: dir } });
+    server.arguments = () => ['demo', '--listen', '127.0.0.1:0', '--buyers', '40'];
+    await server.launch();
+    const { data } = (await send(`${server.url}/api/demo/token`, { method: 'POST' })).body;
+    const event = `/api/events/${data.event_id}`;
+    const occupancy = async () => ok(await send(`${server.url}${event}/occupancy`, { token: data.buyer.token }));
+    assert.ok((await occupancy()).total >= 5000, 'an arena');
+    await waitFor('the simulated buyers to hold seats', async () => (await occupancy()).held > 0);
+    ok(await send(`${server.url}/api/admin/events`, { token: data.admin.token }));
+    const best = ok(await send(`${server.url}${event}/holds`, { method: 'POST', token: data.buyer.token, body: { quantity: 2 } }), 201);
+    assert.equal(best.holds.length, 2);
+    await waitFor('the hints', () => /curl/.test(server.output()));
+    assert.match(server.output(), /http:\/\/127\.0\.0\.1:\d+\//);
+    await server.stop();
+    assert.deepEqual(readdirSync(dir).filter((name) => name.startsWith('holdfast-demo')), [], 'its temporary store is removed');
   });
 });
 

@@ -102,30 +102,51 @@ static void bench_layout(struct bench *bench, int32_t first, int32_t count)
     struct store_unit *unit = bench_unit(batch);
     struct event_write *event = ARENA_NEW(&batch->arena, struct event_write);
     event->insert = true;
-    event->row = (struct event_row){.org_id = bench->org_id, .id = uuid_make(&bench->rng, batch->now_ms),
-                                    .name = "Bench", .state = EVENT_LIVE, .sale_start_ms = TIME_NONE,
-                                    .sale_end_ms = TIME_MAX, .currency = "EUR", .policy = policy_default(),
-                                    .created_ms = batch->now_ms, .updated_ms = batch->now_ms};
+    event->row = (struct event_row){.org_id = bench->org_id,
+                                    .id = uuid_make(&bench->rng, batch->now_ms),
+                                    .name = "Bench",
+                                    .state = EVENT_LIVE,
+                                    .sale_start_ms = TIME_NONE,
+                                    .sale_end_ms = TIME_MAX,
+                                    .currency = "EUR",
+                                    .policy = policy_default(),
+                                    .created_ms = batch->now_ms,
+                                    .updated_ms = batch->now_ms};
     unit->events = event;
     int32_t block_count = (count + BLOCK_SEAT_COUNT - 1) / BLOCK_SEAT_COUNT;
     struct block_row *blocks = ARENA_ARRAY(&batch->arena, struct block_row, block_count);
     for (int32_t i = 0; i < block_count; i++) {
-        blocks[i] = (struct block_row){.org_id = bench->org_id, .event_id = event->row.id, .section = "A",
-                                       .id = uuid_make(&bench->rng, batch->now_ms), .subsection = i + 1,
-                                       .ordinal = i, .name = "Block", .capacity = BLOCK_SEAT_COUNT,
+        blocks[i] = (struct block_row){.org_id = bench->org_id,
+                                       .event_id = event->row.id,
+                                       .section = "A",
+                                       .id = uuid_make(&bench->rng, batch->now_ms),
+                                       .subsection = i + 1,
+                                       .ordinal = i,
+                                       .name = "Block",
+                                       .capacity = BLOCK_SEAT_COUNT,
                                        .price_cents = 4500};
     }
     struct layout_seat *seats = ARENA_ARRAY(&batch->arena, struct layout_seat, count);
     for (int32_t i = 0; i < count; i++) {
-        seats[i] = (struct layout_seat){.id = uuid_make(&bench->rng, batch->now_ms), .block = i / BLOCK_SEAT_COUNT,
+        seats[i] = (struct layout_seat){.id = uuid_make(&bench->rng, batch->now_ms),
+                                        .block = i / BLOCK_SEAT_COUNT,
                                         .row = i % BLOCK_SEAT_COUNT / ROW_SEAT_COUNT + 1,
-                                        .seat = i % ROW_SEAT_COUNT + 1, .row_label = "12", .seat_label = "34"};
-        bench->seats[first + i] = (struct bench_seat){.id = seats[i].id, .block_id = blocks[seats[i].block].id,
-                                                      .event_id = event->row.id, .index = i, .version = 1};
+                                        .seat = i % ROW_SEAT_COUNT + 1,
+                                        .row_label = "12",
+                                        .seat_label = "34"};
+        bench->seats[first + i] = (struct bench_seat){.id = seats[i].id,
+                                                      .block_id = blocks[seats[i].block].id,
+                                                      .event_id = event->row.id,
+                                                      .index = i,
+                                                      .version = 1};
     }
     struct layout_write *layout = ARENA_NEW(&batch->arena, struct layout_write);
-    *layout = (struct layout_write){.org_id = bench->org_id, .event_id = event->row.id, .document = "{}",
-                                    .blocks = blocks, .block_count = block_count, .seats = seats,
+    *layout = (struct layout_write){.org_id = bench->org_id,
+                                    .event_id = event->row.id,
+                                    .document = "{}",
+                                    .blocks = blocks,
+                                    .block_count = block_count,
+                                    .seats = seats,
                                     .seat_count = count};
     unit->layouts = layout;
     bench_submit(bench, batch);
@@ -135,12 +156,21 @@ static void bench_audit(struct store_batch *batch, struct store_unit *unit, cons
                         enum audit_action action)
 {
     struct audit_write *audit = ARENA_NEW(&batch->arena, struct audit_write);
-    audit->row = (struct audit_row){
-        .org_id = hold->org_id, .actor_id = hold->user_id, .role = ROLE_BUYER, .action = action,
-        .entity_type = "SeatHold", .entity_id = hold->id, .seat_id = hold->seat_id, .event_id = hold->event_id,
-        .user_id = hold->user_id, .after = "{\"status\":\"held\",\"held_until\":\"2026-01-31T12:00:00Z\"}",
-        .held_duration_seconds = -1, .ip = "203.0.113.17", .user_agent = "Mozilla/5.0 (X11; Linux x86_64)",
-        .request_id = "0190b6a4-7f5e-7c3a-8d21-5b1f0c9e4a77", .created_ms = batch->now_ms};
+    audit->row = (struct audit_row){.org_id = hold->org_id,
+                                    .actor_id = hold->user_id,
+                                    .role = ROLE_BUYER,
+                                    .action = action,
+                                    .entity_type = "SeatHold",
+                                    .entity_id = hold->id,
+                                    .seat_id = hold->seat_id,
+                                    .event_id = hold->event_id,
+                                    .user_id = hold->user_id,
+                                    .after = "{\"status\":\"held\",\"held_until\":\"2026-01-31T12:00:00Z\"}",
+                                    .held_duration_seconds = -1,
+                                    .ip = "203.0.113.17",
+                                    .user_agent = "Mozilla/5.0 (X11; Linux x86_64)",
+                                    .request_id = "0190b6a4-7f5e-7c3a-8d21-5b1f0c9e4a77",
+                                    .created_ms = batch->now_ms};
     unit->audits = audit;
 }
 
@@ -156,16 +186,25 @@ static void bench_change(struct bench *bench, struct store_batch *batch, struct 
     int64_t until_ms = time_ceil_second(batch->now_ms + 300000);
     held->insert = hold;
     held->block_id = seat->block_id;
-    held->row = (struct hold_row){
-        .org_id = bench->org_id, .event_id = seat->event_id, .id = seat->hold_id, .seat_id = seat->id,
-        .user_id = seat->user_id, .cart_token = "0190b6a4-7f5e-7c3a-8d21-5b1f0c9e4a78",
-        .state = hold ? HOLD_ACTIVE : HOLD_EXPIRED, .reason = hold ? END_NONE : END_TTL_EXPIRED,
-        .price_cents = 4500, .created_ms = batch->now_ms, .held_until_ms = until_ms,
-        .ended_ms = hold ? 0 : batch->now_ms};
+    held->row = (struct hold_row){.org_id = bench->org_id,
+                                  .event_id = seat->event_id,
+                                  .id = seat->hold_id,
+                                  .seat_id = seat->id,
+                                  .user_id = seat->user_id,
+                                  .cart_token = "0190b6a4-7f5e-7c3a-8d21-5b1f0c9e4a78",
+                                  .state = hold ? HOLD_ACTIVE : HOLD_EXPIRED,
+                                  .reason = hold ? END_NONE : END_TTL_EXPIRED,
+                                  .price_cents = 4500,
+                                  .created_ms = batch->now_ms,
+                                  .held_until_ms = until_ms,
+                                  .ended_ms = hold ? 0 : batch->now_ms};
     write->block_id = seat->block_id;
     write->before = hold ? SEAT_AVAILABLE : SEAT_HELD;
-    write->row = (struct seat_row){.org_id = bench->org_id, .event_id = seat->event_id, .id = seat->id,
-                                   .index = seat->index, .version = ++seat->version,
+    write->row = (struct seat_row){.org_id = bench->org_id,
+                                   .event_id = seat->event_id,
+                                   .id = seat->id,
+                                   .index = seat->index,
+                                   .version = ++seat->version,
                                    .state = hold ? SEAT_HELD : SEAT_AVAILABLE};
     if (hold) {
         write->row.hold_id = seat->hold_id;
@@ -186,7 +225,8 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void bench_phase(struct bench *bench, const char *name, const int32_t *order, int32_t batch_size, bool hold)
+static void bench_phase(struct bench *bench, const char *name, const int32_t *order, int32_t batch_size,
+                        bool hold)
 {
     int64_t start_us = clock_monotonic_us();
     double start_cpu = cpu_seconds();
@@ -207,13 +247,33 @@ static void bench_phase(struct bench *bench, const char *name, const int32_t *or
 
 /* ---- Loading ---- */
 
-static enum err load_org(void *context, const struct org_row *row) { (void)context; (void)row; return ERR_OK; }
-static enum err load_user(void *context, const struct user_row *row) { (void)context; (void)row; return ERR_OK; }
-static enum err load_event(void *context, const struct event_row *row) { (void)context; (void)row; return ERR_OK; }
+static enum err load_org(void *context, const struct org_row *row)
+{
+    (void)context;
+    (void)row;
+    return ERR_OK;
+}
+static enum err load_user(void *context, const struct user_row *row)
+{
+    (void)context;
+    (void)row;
+    return ERR_OK;
+}
+static enum err load_event(void *context, const struct event_row *row)
+{
+    (void)context;
+    (void)row;
+    return ERR_OK;
+}
 static enum err load_layout(void *context, const struct uuid *event_id, const char *document,
                             const struct block_row *blocks, int32_t count, int64_t holds_ever)
 {
-    (void)context; (void)event_id; (void)document; (void)blocks; (void)count; (void)holds_ever;
+    (void)context;
+    (void)event_id;
+    (void)document;
+    (void)blocks;
+    (void)count;
+    (void)holds_ever;
     return ERR_OK;
 }
 static enum err load_seat(void *context, const struct seat_row *row)
@@ -230,14 +290,15 @@ static enum err load_hold(void *context, const struct hold_row *row)
 }
 static enum err load_checkout(void *context, const struct checkout_row *row)
 {
-    (void)context; (void)row;
+    (void)context;
+    (void)row;
     return ERR_OK;
 }
 
 static void bench_load(struct bench *bench)
 {
-    static const struct store_loader loader = {load_org, load_user, load_event, load_layout, load_seat, load_hold,
-                                               load_checkout};
+    static const struct store_loader loader = {load_org,  load_user, load_event,   load_layout,
+                                               load_seat, load_hold, load_checkout};
     int64_t start_us = clock_monotonic_us();
     bench->loaded = 0;
     CHECK(store_load(bench->store, &loader, bench) == ERR_OK);
@@ -269,23 +330,39 @@ struct bench_options {
 
 static bool options_parse(int argc, char **argv, struct bench_options *out)
 {
-    static const struct option names[] = {{"store", 1, NULL, 's'},  {"events", 1, NULL, 'e'},
-                                          {"seats", 1, NULL, 'n'},  {"batch", 1, NULL, 'b'},
-                                          {"flight", 1, NULL, 'f'}, {"order", 1, NULL, 'o'},
-                                          {"keep", 0, NULL, 'k'},   {"verify", 0, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option names[] = {
+        {"store", 1, NULL, 's'}, {"events", 1, NULL, 'e'}, {"seats", 1, NULL, 'n'},
+        {"batch", 1, NULL, 'b'}, {"flight", 1, NULL, 'f'}, {"order", 1, NULL, 'o'},
+        {"keep", 0, NULL, 'k'},  {"verify", 0, NULL, 'v'}, {NULL, 0, NULL, 0}};
     int letter;
     while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (letter) {
-        case 's': out->url = optarg; break;
-        case 'e': out->events = atoi(optarg); break;
-        case 'n': out->seats = atoi(optarg); break;
-        case 'b': out->batch = atoi(optarg); break;
-        case 'f': out->flight = atoi(optarg); break;
-        case 'o': out->random = strcmp(optarg, "random") == 0; break;
-        case 'k': out->keep = true; break;
-        case 'v': out->verify = true; break;
-        default: return false;
+        case 's':
+            out->url = optarg;
+            break;
+        case 'e':
+            out->events = atoi(optarg);
+            break;
+        case 'n':
+            out->seats = atoi(optarg);
+            break;
+        case 'b':
+            out->batch = atoi(optarg);
+            break;
+        case 'f':
+            out->flight = atoi(optarg);
+            break;
+        case 'o':
+            out->random = strcmp(optarg, "random") == 0;
+            break;
+        case 'k':
+            out->keep = true;
+            break;
+        case 'v':
+            out->verify = true;
+            break;
+        default:
+            return false;
         }
     }
     return out->events > 0 && out->seats > 0 && out->seats <= EVENT_SEAT_COUNT_MAX && out->batch > 0 &&
@@ -307,8 +384,12 @@ int main(int argc, char **argv)
     char path[64], own_url[80], why[512] = "";
     snprintf(path, sizeof(path), "bench-store-%d.db", (int)getpid());
     snprintf(own_url, sizeof(own_url), "sqlite:%s", path);
-    struct bench_options options = {.url = own_url, .events = 4, .seats = EVENT_SEAT_COUNT_MAX, .batch = 500,
-                                    .flight = 2, .random = true};
+    struct bench_options options = {.url = own_url,
+                                    .events = 4,
+                                    .seats = EVENT_SEAT_COUNT_MAX,
+                                    .batch = 500,
+                                    .flight = 2,
+                                    .random = true};
     if (!options_parse(argc, argv, &options)) {
         fprintf(stderr, "usage: see the head of bench_store.c\n");
         return 2;
@@ -334,7 +415,8 @@ int main(int argc, char **argv)
     for (int32_t i = 0; i < options.events; i++)
         bench_layout(&bench, i * options.seats, options.seats);
     bench_wait(&bench, 0);
-    printf("layouts  %d seats in %.2f s\n", bench.seat_count, (double)(clock_monotonic_us() - start_us) / 1e6);
+    printf("layouts  %d seats in %.2f s\n", bench.seat_count,
+           (double)(clock_monotonic_us() - start_us) / 1e6);
 
     for (int32_t i = 0; i < bench.seat_count; i++)
         order[i] = i;

@@ -3,14 +3,17 @@
 // twice, and `holdfast verify` finds nothing broken. Timers and payments go on where they were.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
 import { fails, ok, send } from '../lib/client.mjs';
-import { start } from '../lib/server.mjs';
+import { binary, run, start, tempDir } from '../lib/server.mjs';
 import { openEventStream } from '../lib/sse.mjs';
 import { uuid } from '../lib/token.mjs';
 import { pause, waitFor, waitUntilUnix } from '../lib/wait.mjs';
-import { block, Event, layoutOf, Organization, World } from '../lib/world.mjs';
+import { block, Event, importDocument, layoutOf, Organization, World } from '../lib/world.mjs';
 
 /** The same organization and event, as seen through a server that was started again. */
 function again(server, event) {
@@ -53,12 +56,10 @@ describe('kill -9', { concurrency: 4 }, () => {
           const seat = event.seats[next++];
           const user = organization.buyer();
           const fate = next % 3;
-          let certain = { state: 'free' };
           try {
-            certain = undefined;
             const hold = await event.reserve(user, seat, {}, { limitMs: 8000 });
             if (hold.status !== 201) continue;
-            certain = { state: 'held', user: user.user, hold: hold.body.data.hold_id };
+            const certain = { state: 'held', user: user.user, hold: hold.body.data.hold_id };
             acknowledged.set(seat.seat_id, certain);
             if (fate === 0) {
               acknowledged.delete(seat.seat_id); // between the request and its answer anything may be true
@@ -79,7 +80,6 @@ describe('kill -9', { concurrency: 4 }, () => {
         }
       });
       await waitFor('some work to be done', () => acknowledged.size >= (round + 1) * 60, 30000, 5);
-      stopped = round === 99;
       await server.kill9();
       stopped = true;
       await Promise.allSettled(workers);
@@ -156,6 +156,30 @@ describe('kill -9', { concurrency: 4 }, () => {
       await finish(server);
     });
   }
+
+  it('in the middle of an import: the store is sound and the import can be done again', async () => {
+    const dir = tempDir();
+    const database = join(dir, 'holdfast.db');
+    const file = join(dir, 'import.json');
+    const document = importDocument({ organization: { id: uuid(), name: 'Ours' }, event: { id: uuid() }, layout: layoutOf(block('A', 1, Array(1000).fill(100))) });
+    writeFileSync(file, JSON.stringify(document));
+    assert.equal(run(['migrate', '--store', `sqlite:${database}`]).status, 0);
+    for (const delay of [60, 150, 300]) {
+      const child = spawn(binary, ['import', '--store', `sqlite:${database}`, file], { stdio: 'ignore' });
+      const ended = new Promise((resolve) => child.on('close', resolve));
+      await pause(delay);
+      child.kill('SIGKILL');
+      if ((await ended) === 0) break;
+      const proof = run(['verify', '--store', `sqlite:${database}`]);
+      assert.equal(proof.status, 0, proof.stdout + proof.stderr);
+    }
+    const last = run(['import', '--store', `sqlite:${database}`, file]);
+    assert.ok(last.status === 0 || /exists already/.test(last.stderr), last.stderr);
+    const server = await begin({ dir, database });
+    const buyer = new World(server).caller('buyer', document.organization.id);
+    assert.equal(ok(await buyer.get(`/api/events/${document.event.id}/occupancy`)).total, 100000);
+    await finish(server);
+  });
 
   it('clients that vanish after asking leave either the whole effect or none', async () => {
     const server = await begin();

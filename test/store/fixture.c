@@ -148,18 +148,32 @@ static void tenant_layout(struct fixture *f, struct store_batch *batch, struct s
     int32_t per_block = FIXTURE_SEAT_COUNT / FIXTURE_BLOCK_COUNT;
     for (int32_t i = 0; i < FIXTURE_BLOCK_COUNT; i++) {
         f->block_ids[i] = fixture_id(f);
-        blocks[i] = (struct block_row){.org_id = f->org_id, .event_id = f->event_id, .id = f->block_ids[i],
-                                       .section = "A", .subsection = i + 1, .ordinal = i, .name = "Stalls",
-                                       .capacity = per_block, .price_cents = FIXTURE_PRICE};
+        blocks[i] = (struct block_row){.org_id = f->org_id,
+                                       .event_id = f->event_id,
+                                       .id = f->block_ids[i],
+                                       .section = "A",
+                                       .subsection = i + 1,
+                                       .ordinal = i,
+                                       .name = "Stalls",
+                                       .capacity = per_block,
+                                       .price_cents = FIXTURE_PRICE};
     }
     for (int32_t i = 0; i < FIXTURE_SEAT_COUNT; i++) {
         f->seat_ids[i] = fixture_id(f);
-        seats[i] = (struct layout_seat){.id = f->seat_ids[i], .block = i / per_block, .row = i % per_block / 10 + 1,
-                                        .seat = i % 10 + 1, .row_label = "R", .seat_label = "S"};
+        seats[i] = (struct layout_seat){.id = f->seat_ids[i],
+                                        .block = i / per_block,
+                                        .row = i % per_block / 10 + 1,
+                                        .seat = i % 10 + 1,
+                                        .row_label = "R",
+                                        .seat_label = "S"};
     }
     struct layout_write *layout = ARENA_NEW(&batch->arena, struct layout_write);
-    *layout = (struct layout_write){.org_id = f->org_id, .event_id = f->event_id, .document = "{\"name\":\"House\"}",
-                                    .blocks = blocks, .block_count = FIXTURE_BLOCK_COUNT, .seats = seats,
+    *layout = (struct layout_write){.org_id = f->org_id,
+                                    .event_id = f->event_id,
+                                    .document = "{\"name\":\"House\"}",
+                                    .blocks = blocks,
+                                    .block_count = FIXTURE_BLOCK_COUNT,
+                                    .seats = seats,
                                     .seat_count = FIXTURE_SEAT_COUNT};
     unit->layouts = layout;
 }
@@ -177,9 +191,15 @@ void fixture_new_tenant(struct fixture *f)
     user->row = (struct user_row){.org_id = f->org_id, .id = f->user_id, .created_ms = f->now_ms};
     struct event_write *event = ARENA_NEW(&batch->arena, struct event_write);
     event->insert = true;
-    event->row = (struct event_row){.org_id = f->org_id, .id = f->event_id, .name = "Premiere",
-                                    .state = EVENT_LIVE, .sale_start_ms = TIME_NONE, .sale_end_ms = TIME_MAX,
-                                    .currency = "EUR", .policy = policy_default(), .created_ms = f->now_ms,
+    event->row = (struct event_row){.org_id = f->org_id,
+                                    .id = f->event_id,
+                                    .name = "Premiere",
+                                    .state = EVENT_LIVE,
+                                    .sale_start_ms = TIME_NONE,
+                                    .sale_end_ms = TIME_MAX,
+                                    .currency = "EUR",
+                                    .policy = policy_default(),
+                                    .created_ms = f->now_ms,
                                     .updated_ms = f->now_ms};
     unit->orgs = org;
     unit->users = user;
@@ -190,12 +210,16 @@ void fixture_new_tenant(struct fixture *f)
 
 /* ---- What units write ---- */
 
-struct seat_write *unit_seat(struct fixture *f, struct store_batch *batch, struct store_unit *unit, int32_t seat,
-                             int32_t version, enum seat_state before, enum seat_state after)
+struct seat_write *unit_seat(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                             int32_t seat, int32_t version, enum seat_state before, enum seat_state after)
 {
     struct seat_write *write = ARENA_NEW(&batch->arena, struct seat_write);
-    write->row = (struct seat_row){.org_id = f->org_id, .event_id = f->event_id, .id = f->seat_ids[seat],
-                                   .index = seat, .version = version + 1, .state = after};
+    write->row = (struct seat_row){.org_id = f->org_id,
+                                   .event_id = f->event_id,
+                                   .id = f->seat_ids[seat],
+                                   .index = seat,
+                                   .version = version + 1,
+                                   .state = after};
     write->before = before;
     write->block_id = f->block_ids[seat / (FIXTURE_SEAT_COUNT / FIXTURE_BLOCK_COUNT)];
     write->next = unit->seats;
@@ -203,31 +227,49 @@ struct seat_write *unit_seat(struct fixture *f, struct store_batch *batch, struc
     return write;
 }
 
-void unit_audit(struct fixture *f, struct store_batch *batch, struct store_unit *unit, enum audit_action action,
-                const struct hold_row *hold)
+void unit_audit(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                enum audit_action action, const struct hold_row *hold)
 {
     struct audit_write *audit = ARENA_NEW(&batch->arena, struct audit_write);
-    audit->row = (struct audit_row){
-        .org_id = f->org_id, .actor_id = hold->user_id, .role = ROLE_BUYER, .action = action,
-        .entity_type = "SeatHold", .entity_id = hold->id, .seat_id = hold->seat_id, .event_id = hold->event_id,
-        .checkout_id = hold->checkout_id, .user_id = hold->user_id,
-        .before = action == AUDIT_SEAT_RESERVED ? NULL : "{\"status\":\"active\"}",
-        .after = "{\"status\":\"new\"}", .held_duration_seconds = action == AUDIT_SEAT_RESERVED ? -1 : 12,
-        .scenario = action == AUDIT_SEAT_RESERVED ? NULL : "A", .ip = "127.0.0.1", .user_agent = "test \"agent\"",
-        .request_id = "r1", .created_ms = batch->now_ms};
+    audit->row =
+        (struct audit_row){.org_id = f->org_id,
+                           .actor_id = hold->user_id,
+                           .role = ROLE_BUYER,
+                           .action = action,
+                           .entity_type = "SeatHold",
+                           .entity_id = hold->id,
+                           .seat_id = hold->seat_id,
+                           .event_id = hold->event_id,
+                           .checkout_id = hold->checkout_id,
+                           .user_id = hold->user_id,
+                           .before = action == AUDIT_SEAT_RESERVED ? NULL : "{\"status\":\"active\"}",
+                           .after = "{\"status\":\"new\"}",
+                           .held_duration_seconds = action == AUDIT_SEAT_RESERVED ? -1 : 12,
+                           .scenario = action == AUDIT_SEAT_RESERVED ? NULL : "A",
+                           .ip = "127.0.0.1",
+                           .user_agent = "test \"agent\"",
+                           .request_id = "r1",
+                           .created_ms = batch->now_ms};
     audit->next = unit->audits;
     unit->audits = audit;
 }
 
-struct hold_row *unit_hold(struct fixture *f, struct store_batch *batch, struct store_unit *unit, int32_t seat,
-                           int32_t version)
+struct hold_row *unit_hold(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                           int32_t seat, int32_t version)
 {
     struct hold_write *write = ARENA_NEW(&batch->arena, struct hold_write);
     write->insert = true;
-    write->row = (struct hold_row){
-        .org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .seat_id = f->seat_ids[seat],
-        .user_id = f->user_id, .cart_token = "cart", .state = HOLD_ACTIVE, .source = SOURCE_SCANNER,
-        .price_cents = FIXTURE_PRICE, .created_ms = batch->now_ms, .held_until_ms = batch->now_ms + 300000};
+    write->row = (struct hold_row){.org_id = f->org_id,
+                                   .event_id = f->event_id,
+                                   .id = fixture_id(f),
+                                   .seat_id = f->seat_ids[seat],
+                                   .user_id = f->user_id,
+                                   .cart_token = "cart",
+                                   .state = HOLD_ACTIVE,
+                                   .source = SOURCE_SCANNER,
+                                   .price_cents = FIXTURE_PRICE,
+                                   .created_ms = batch->now_ms,
+                                   .held_until_ms = batch->now_ms + 300000};
     struct seat_write *place = unit_seat(f, batch, unit, seat, version, SEAT_AVAILABLE, SEAT_HELD);
     place->row.hold_id = write->row.id;
     place->row.held_until_ms = write->row.held_until_ms;
@@ -239,8 +281,9 @@ struct hold_row *unit_hold(struct fixture *f, struct store_batch *batch, struct 
     return &write->row;
 }
 
-void unit_end(struct fixture *f, struct store_batch *batch, struct store_unit *unit, const struct hold_row *hold,
-              int32_t seat, int32_t version, enum hold_state state, enum end_reason reason)
+void unit_end(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+              const struct hold_row *hold, int32_t seat, int32_t version, enum hold_state state,
+              enum end_reason reason)
 {
     struct hold_write *write = ARENA_NEW(&batch->arena, struct hold_write);
     write->row = *hold;
@@ -291,9 +334,14 @@ static struct checkout_write *unit_checkout(struct store_batch *batch, struct st
 struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version)
 {
     struct hold_row hold = hold_seat(f, seat, version);
-    struct checkout_row checkout = {
-        .org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .user_id = f->user_id,
-        .currency = "EUR", .total_cents = FIXTURE_PRICE, .created_ms = f->now_ms, .expires_ms = hold.held_until_ms};
+    struct checkout_row checkout = {.org_id = f->org_id,
+                                    .event_id = f->event_id,
+                                    .id = fixture_id(f),
+                                    .user_id = f->user_id,
+                                    .currency = "EUR",
+                                    .total_cents = FIXTURE_PRICE,
+                                    .created_ms = f->now_ms,
+                                    .expires_ms = hold.held_until_ms};
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
     struct hold_write *joined = ARENA_NEW(&batch->arena, struct hold_write);
@@ -313,10 +361,16 @@ struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version)
     unit_audit(f, batch, unit, AUDIT_CHECKOUT_COMPLETED, &hold);
     struct ticket_write *ticket = ARENA_NEW(&batch->arena, struct ticket_write);
     ticket->insert = true;
-    ticket->row = (struct ticket_row){.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f),
-                                      .seat_id = hold.seat_id, .hold_id = hold.id, .checkout_id = checkout.id,
-                                      .user_id = f->user_id, .price_cents = FIXTURE_PRICE,
-                                      .code = "0123456789abcdef", .created_ms = f->now_ms};
+    ticket->row = (struct ticket_row){.org_id = f->org_id,
+                                      .event_id = f->event_id,
+                                      .id = fixture_id(f),
+                                      .seat_id = hold.seat_id,
+                                      .hold_id = hold.id,
+                                      .checkout_id = checkout.id,
+                                      .user_id = f->user_id,
+                                      .price_cents = FIXTURE_PRICE,
+                                      .code = "0123456789abcdef",
+                                      .created_ms = f->now_ms};
     unit->tickets = ticket;
     unit->seats->row.ticket_id = ticket->row.id;
     assert_int_equal(batch_commit(f, batch), UNIT_OK);

@@ -50,24 +50,27 @@ enum unit_result batch_commit(struct fixture *f, struct store_batch *batch);
 bool fixture_wait(struct fixture *f, const bool *flag); /* polls the store until the flag is set */
 
 /* Adds to a unit. `version` is what the seat has now. */
-struct seat_write *unit_seat(struct fixture *f, struct store_batch *batch, struct store_unit *unit, int32_t seat,
-                             int32_t version, enum seat_state before, enum seat_state after);
-void unit_audit(struct fixture *f, struct store_batch *batch, struct store_unit *unit, enum audit_action action,
-                const struct hold_row *hold);
+struct seat_write *unit_seat(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                             int32_t seat, int32_t version, enum seat_state before, enum seat_state after);
+void unit_audit(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                enum audit_action action, const struct hold_row *hold);
 /* Seat, hold and audit row of a new hold. */
-struct hold_row *unit_hold(struct fixture *f, struct store_batch *batch, struct store_unit *unit, int32_t seat,
-                           int32_t version);
+struct hold_row *unit_hold(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                           int32_t seat, int32_t version);
 /* Seat, hold and audit row of its end. */
-void unit_end(struct fixture *f, struct store_batch *batch, struct store_unit *unit, const struct hold_row *hold,
-              int32_t seat, int32_t version, enum hold_state state, enum end_reason reason);
+void unit_end(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+              const struct hold_row *hold, int32_t seat, int32_t version, enum hold_state state,
+              enum end_reason reason);
 struct hold_row hold_seat(struct fixture *f, int32_t seat, int32_t version); /* in a batch of its own */
-struct key_write *unit_key(struct fixture *f, struct store_batch *batch, struct store_unit *unit, uint8_t key);
+struct key_write *unit_key(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                           uint8_t key);
 /* A whole purchase of a seat that is free at `version`; the checkout's id. */
 struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version);
 
 struct store_lookup lookup_run(struct fixture *f, enum lookup_kind kind, const struct uuid *id);
 struct store_lookup lookup_key_run(struct fixture *f, uint8_t key, int64_t now_ms);
-void query_run(struct fixture *f, struct store_query *query); /* query.rows is to be freed with buf_deinit() */
+void query_run(struct fixture *f,
+               struct store_query *query); /* query.rows is to be freed with buf_deinit() */
 bool query_has(struct store_query *query, const char *text);
 
 /* How many claims of store_verify() are broken; `claim` of the first is copied. */

@@ -303,7 +303,8 @@ static void test_full_batch_is_written_whole(void **state)
             if (versions[seat] % 2 == 1)
                 last[seat] = *unit_hold(f, batch, unit, seat, versions[seat]);
             else
-                unit_end(f, batch, unit, &last[seat], seat, versions[seat], HOLD_CANCELLED, END_USER_CANCELLED);
+                unit_end(f, batch, unit, &last[seat], seat, versions[seat], HOLD_CANCELLED,
+                         END_USER_CANCELLED);
             versions[seat]++;
         }
         batch_run(f, batch);
@@ -443,16 +444,27 @@ static void test_layout_can_be_replaced_and_its_seats_written_in_the_same_batch(
     struct fixture *f = *state;
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
-    struct block_row block = {.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .section = "ZZZ",
-                              .subsection = 1, .name = "New", .capacity = 2, .price_cents = 1};
+    struct block_row block = {.org_id = f->org_id,
+                              .event_id = f->event_id,
+                              .id = fixture_id(f),
+                              .section = "ZZZ",
+                              .subsection = 1,
+                              .name = "New",
+                              .capacity = 2,
+                              .price_cents = 1};
     struct layout_seat seats[3];
     for (int i = 0; i < 3; i++) {
         f->seat_ids[i] = fixture_id(f);
-        seats[i] = (struct layout_seat){.id = f->seat_ids[i], .row = 1, .seat = i + 1, .row_label = "1",
-                                        .seat_label = "1"};
+        seats[i] = (struct layout_seat){
+            .id = f->seat_ids[i], .row = 1, .seat = i + 1, .row_label = "1", .seat_label = "1"};
     }
-    struct layout_write layout = {.org_id = f->org_id, .event_id = f->event_id, .document = "{}",
-                                  .blocks = &block, .block_count = 1, .seats = seats, .seat_count = 3};
+    struct layout_write layout = {.org_id = f->org_id,
+                                  .event_id = f->event_id,
+                                  .document = "{}",
+                                  .blocks = &block,
+                                  .block_count = 1,
+                                  .seats = seats,
+                                  .seat_count = 3};
     unit->layouts = &layout;
     f->block_ids[0] = block.id;
     struct store_unit *holder = unit_new(batch);
@@ -469,13 +481,24 @@ static void test_bad_layout_leaves_the_old_one(void **state)
     struct fixture *f = *state;
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
-    struct block_row block = {.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .section = "B",
-                              .subsection = 1, .name = "New", .capacity = 2};
+    struct block_row block = {.org_id = f->org_id,
+                              .event_id = f->event_id,
+                              .id = fixture_id(f),
+                              .section = "B",
+                              .subsection = 1,
+                              .name = "New",
+                              .capacity = 2};
     struct layout_seat seats[2];
     for (int i = 0; i < 2; i++) /* the same place twice */
-        seats[i] = (struct layout_seat){.id = fixture_id(f), .row = 1, .seat = 1, .row_label = "1", .seat_label = "1"};
-    struct layout_write layout = {.org_id = f->org_id, .event_id = f->event_id, .document = "{}",
-                                  .blocks = &block, .block_count = 1, .seats = seats, .seat_count = 2};
+        seats[i] = (struct layout_seat){
+            .id = fixture_id(f), .row = 1, .seat = 1, .row_label = "1", .seat_label = "1"};
+    struct layout_write layout = {.org_id = f->org_id,
+                                  .event_id = f->event_id,
+                                  .document = "{}",
+                                  .blocks = &block,
+                                  .block_count = 1,
+                                  .seats = seats,
+                                  .seat_count = 2};
     unit->layouts = &layout;
     struct store_unit *holder = unit_new(batch);
     (void)unit_hold(f, batch, holder, 30, 1);

@@ -33,9 +33,14 @@ static void test_holds_of_a_checkout_come_in_seat_order(void **state)
 {
     struct fixture *f = *state;
     static const int32_t seats[] = {31, 4, 12};
-    struct checkout_row checkout = {.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f),
-                                    .user_id = f->user_id, .currency = "EUR", .total_cents = 3 * FIXTURE_PRICE,
-                                    .created_ms = f->now_ms, .expires_ms = f->now_ms + 300000};
+    struct checkout_row checkout = {.org_id = f->org_id,
+                                    .event_id = f->event_id,
+                                    .id = fixture_id(f),
+                                    .user_id = f->user_id,
+                                    .currency = "EUR",
+                                    .total_cents = 3 * FIXTURE_PRICE,
+                                    .created_ms = f->now_ms,
+                                    .expires_ms = f->now_ms + 300000};
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
     struct checkout_write *write = ARENA_NEW(&batch->arena, struct checkout_write);
@@ -190,7 +195,8 @@ static void test_audit_filters_narrow_alone_and_together(void **state)
     assert_int_equal(audit_count(f, (struct store_query){.event_id = first.id}), 0);
     assert_int_equal(audit_count(f, (struct store_query){.checkout_id = checkout}), 1);
     assert_int_equal(audit_count(f, (struct store_query){.action = "seat_reserved"}), 3);
-    assert_int_equal(audit_count(f, (struct store_query){.action = "seat_reserved", .seat_id = f->seat_ids[2]}), 1);
+    assert_int_equal(
+        audit_count(f, (struct store_query){.action = "seat_reserved", .seat_id = f->seat_ids[2]}), 1);
     assert_int_equal(audit_count(f, (struct store_query){.user_id = owner, .seat_id = f->seat_ids[2]}), 0);
     assert_int_equal(audit_count(f, (struct store_query){.since_ms = f->now_ms + 1}), 0);
     assert_int_equal(audit_count(f, (struct store_query){.action = "nothing"}), 0);
@@ -204,7 +210,8 @@ static void test_audit_pages_give_each_row_once(void **state)
     int64_t after = 0, last = INT64_MAX;
     int32_t count = 0;
     for (int pages = 0; pages < 100; pages++) {
-        struct store_query query = {.kind = QUERY_AUDIT, .limit = 10, .after = after, .action = "seat_reserved"};
+        struct store_query query = {
+            .kind = QUERY_AUDIT, .limit = 10, .after = after, .action = "seat_reserved"};
         json_t *rows = query_parse(f, &query);
         for (size_t i = 0; i < json_array_size(rows); i++, count++) {
             int64_t id = json_integer_value(json_object_get(json_array_get(rows, i), "id"));
@@ -268,14 +275,16 @@ static void test_occupancy_history_is_oldest_first_from_a_time_on(void **state)
     struct store_unit *unit = unit_new(batch);
     for (int i = 0; i < 5; i++) {
         struct snapshot_write *write = ARENA_NEW(&batch->arena, struct snapshot_write);
-        *write = (struct snapshot_write){.org_id = f->org_id, .event_id = f->event_id,
-                                         .at_ms = f->now_ms + i * 60000, .counts = {40 - i, i, 0, 0}};
+        *write = (struct snapshot_write){.org_id = f->org_id,
+                                         .event_id = f->event_id,
+                                         .at_ms = f->now_ms + i * 60000,
+                                         .counts = {40 - i, i, 0, 0}};
         write->next = unit->snapshots;
         unit->snapshots = write;
     }
     assert_int_equal(batch_commit(f, batch), UNIT_OK);
-    struct store_query query = {.kind = QUERY_OCCUPANCY_HISTORY, .event_id = f->event_id, .limit = 2,
-                                .since_ms = f->now_ms + 60000};
+    struct store_query query = {
+        .kind = QUERY_OCCUPANCY_HISTORY, .event_id = f->event_id, .limit = 2, .since_ms = f->now_ms + 60000};
     json_t *rows = query_parse(f, &query);
     const json_t *row = json_array_get(rows, 0);
     assert_int_equal(query.row_count, 2);
@@ -335,8 +344,8 @@ static void test_user_is_listed_and_can_be_disabled(void **state)
     for (int disabled = 0; disabled < 2; disabled++) {
         struct store_batch *batch = batch_new(f);
         struct user_write *user = ARENA_NEW(&batch->arena, struct user_write);
-        user->row = (struct user_row){.org_id = f->org_id, .id = f->user_id, .disabled = disabled != 0,
-                                      .created_ms = f->now_ms + 5000};
+        user->row = (struct user_row){
+            .org_id = f->org_id, .id = f->user_id, .disabled = disabled != 0, .created_ms = f->now_ms + 5000};
         unit_new(batch)->users = user;
         assert_int_equal(batch_commit(f, batch), UNIT_OK);
         struct store_query query = {.kind = QUERY_USERS, .user_id = f->user_id};
@@ -448,17 +457,25 @@ static enum err on_checkout(void *context, const struct checkout_row *row)
     return ERR_OK;
 }
 
-static const struct store_loader loader = {on_org, on_user, on_event, on_layout, on_seat, on_hold, on_checkout};
+static const struct store_loader loader = {on_org,  on_user, on_event,   on_layout,
+                                           on_seat, on_hold, on_checkout};
 
 static void test_load_gives_back_what_was_written(void **state)
 {
     struct fixture *f = *state;
     struct hold_row hold = hold_seat(f, 5, 1);
     (void)buy_seat(f, 6, 1);
-    struct checkout_row checkout = {.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f),
-                                    .user_id = f->user_id, .state = CHECKOUT_FAILED, .refund = REFUND_OWED,
-                                    .reason = END_PAYMENT_FAILED, .currency = "EUR", .created_ms = f->now_ms,
-                                    .expires_ms = f->now_ms, .ended_ms = f->now_ms};
+    struct checkout_row checkout = {.org_id = f->org_id,
+                                    .event_id = f->event_id,
+                                    .id = fixture_id(f),
+                                    .user_id = f->user_id,
+                                    .state = CHECKOUT_FAILED,
+                                    .refund = REFUND_OWED,
+                                    .reason = END_PAYMENT_FAILED,
+                                    .currency = "EUR",
+                                    .created_ms = f->now_ms,
+                                    .expires_ms = f->now_ms,
+                                    .ended_ms = f->now_ms};
     struct store_batch *batch = batch_new(f);
     struct checkout_write *write = ARENA_NEW(&batch->arena, struct checkout_write);
     write->insert = true;
@@ -501,8 +518,12 @@ static void test_event_and_block_changes_are_loaded(void **state)
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
     struct block_write *block = ARENA_NEW(&batch->arena, struct block_write);
-    block->row = (struct block_row){.org_id = f->org_id, .event_id = f->event_id, .id = f->block_ids[1],
-                                    .name = "Stalls", .capacity = 3, .price_cents = FIXTURE_PRICE};
+    block->row = (struct block_row){.org_id = f->org_id,
+                                    .event_id = f->event_id,
+                                    .id = f->block_ids[1],
+                                    .name = "Stalls",
+                                    .capacity = 3,
+                                    .price_cents = FIXTURE_PRICE};
     unit->blocks = block;
     assert_int_equal(batch_commit(f, batch), UNIT_OK);
     struct loaded l = {.f = f};
@@ -510,7 +531,8 @@ static void test_event_and_block_changes_are_loaded(void **state)
 
     batch = batch_new(f);
     block = ARENA_NEW(&batch->arena, struct block_write);
-    block->row = (struct block_row){.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .name = ""};
+    block->row =
+        (struct block_row){.org_id = f->org_id, .event_id = f->event_id, .id = fixture_id(f), .name = ""};
     unit_new(batch)->blocks = block;
     assert_int_equal(batch_commit(f, batch), UNIT_BAD); /* no such block */
 }

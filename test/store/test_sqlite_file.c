@@ -274,8 +274,10 @@ struct harm {
 
 static const struct harm harms[] = {
     {"DROP INDEX seat_holds_active;"
-     "INSERT INTO seat_holds SELECT organization_id, randomblob(16), event_id, seat_id, user_id, checkout_id, "
-     "cart_token, status, source, price_cents, created_at, held_until, expired_at, converted_at, cancelled_at, "
+     "INSERT INTO seat_holds SELECT organization_id, randomblob(16), event_id, seat_id, user_id, "
+     "checkout_id, "
+     "cart_token, status, source, price_cents, created_at, held_until, expired_at, converted_at, "
+     "cancelled_at, "
      "cancellation_reason, notes FROM seat_holds WHERE status = 'active'",
      "A seat has at most one active hold."},
     {"UPDATE seats SET seat_hold_id = randomblob(16) WHERE status = 'held'",
@@ -290,7 +292,8 @@ static const struct harm harms[] = {
     {"UPDATE seats SET status = 'available', ticket_id = NULL WHERE status = 'sold'",
      "Every valid ticket has its seat, sold."},
     {"DROP INDEX tickets_valid;"
-     "INSERT INTO tickets SELECT organization_id, randomblob(16), event_id, seat_id, seat_hold_id, checkout_id, "
+     "INSERT INTO tickets SELECT organization_id, randomblob(16), event_id, seat_id, seat_hold_id, "
+     "checkout_id, "
      "user_id, price_cents, code, created_at, refunded_at FROM tickets",
      "Every valid ticket has its seat, sold."},
     {"UPDATE seats SET seat_hold_id = randomblob(16) WHERE status = 'available' AND seat = 9",
@@ -315,7 +318,8 @@ static const struct harm harms[] = {
      "Every ended hold has the audit row of its end; that of a sold one is its checkout's."},
     {"DELETE FROM audit_log WHERE action = 'checkout_completed'",
      "Every ended hold has the audit row of its end; that of a sold one is its checkout's."},
-    {"UPDATE layouts SET seat_count = seat_count + 1", "Every event's seats lie together, as many as its layout says."},
+    {"UPDATE layouts SET seat_count = seat_count + 1",
+     "Every event's seats lie together, as many as its layout says."},
     {"DELETE FROM organizations", "Nothing points to something that does not exist."},
     {"UPDATE seats SET version = 0 WHERE status = 'available'",
      "Every state is one that exists, and every version counts from 1."},

@@ -55,7 +55,13 @@ static enum err sim_resolve(struct store *store, struct store_batch *batch)
 static enum err sim_lookup(struct store *store, struct store_lookup *lookup)
 {
     struct sim_store *sim = (struct sim_store *)store;
-    job_add(sim, (struct sim_job){.kind = SIM_LOOKUP, .lookup = lookup});
+    struct sim_job job = {.kind = SIM_LOOKUP, .lookup = lookup};
+    /* A reader sees what was committed when it began, or later; its answer may come after commits
+     * that it did not see. */
+    job.was_read = dice(sim, 500);
+    if (job.was_read)
+        sim_tables_lookup(sim, lookup);
+    job_add(sim, job);
     return ERR_OK;
 }
 
@@ -107,7 +113,7 @@ static void do_job(struct sim_store *sim, struct sim_job *job)
         break;
     case SIM_LOOKUP:
         job->lookup->err = dice(sim, sim->faults.lookup_fail) ? ERR_STORE_UNAVAILABLE : ERR_OK;
-        if (job->lookup->err == ERR_OK)
+        if (job->lookup->err == ERR_OK && !job->was_read)
             sim_tables_lookup(sim, job->lookup);
         job->lookup->on_done(job->lookup);
         break;

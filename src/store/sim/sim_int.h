@@ -14,6 +14,7 @@ struct sim_job {
     int64_t at_ms;
     struct store_batch *batch;
     struct store_lookup *lookup;
+    bool was_read; /* the lookup: its answer is on the way, and may be overtaken by commits */
 };
 
 struct sim_key {

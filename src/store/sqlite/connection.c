@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/embed.h"
 #include "base/log.h"
+#include "store/sqlite/log_file.h"
 
 enum { DEADLINE_CHECK_STEPS = 20000 };
 
@@ -60,7 +61,8 @@ static enum err connection_explain(struct connection *connection, const char *pa
                                    size_t why_size)
 {
     if (connection_trouble(rc) == TROUBLE_CORRUPT) {
-        snprintf(why, why_size, "The file \"%s\" is not a database, or is corrupted: %s.", path, sqlite3_errstr(rc));
+        snprintf(why, why_size, "The file \"%s\" is not a database, or is corrupted: %s.", path,
+                 sqlite3_errstr(rc));
         return ERR_STORE_CORRUPT;
     }
     snprintf(why, why_size, "The database \"%s\" cannot be opened: %s.", path,
@@ -74,7 +76,7 @@ enum err connection_open(struct connection *connection, const char *path, bool r
     memset(connection, 0, sizeof(*connection));
     int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
                 SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite3_open_v2(path, &connection->db, flags, NULL);
+    int rc = sqlite3_open_v2(path, &connection->db, flags, read_only ? NULL : log_file_layer());
     if (rc != SQLITE_OK)
         goto open_failed;
     /* Closing must not stop for a long checkpoint; the store makes its own at the end. */
@@ -125,8 +127,8 @@ enum err connection_prepare(struct connection *connection, unsigned use, char *w
             continue;
         const struct embed *file = embed_find(sqlite_sql, statement_files[i]);
         CHECK(file != NULL);
-        int rc = sqlite3_prepare_v3(connection->db, file->data, (int)file->size + 1, SQLITE_PREPARE_PERSISTENT,
-                                    &connection->statements[i], NULL);
+        int rc = sqlite3_prepare_v3(connection->db, file->data, (int)file->size + 1,
+                                    SQLITE_PREPARE_PERSISTENT, &connection->statements[i], NULL);
         if (rc != SQLITE_OK) {
             snprintf(why, why_size, "The database does not take the statement %s: %s.", file->name,
                      sqlite3_errmsg(connection->db));

@@ -106,16 +106,17 @@ struct connection {
 enum err connection_open(struct connection *connection, const char *path, bool read_only, char *why,
                          size_t why_size) MUST_CHECK;
 /* Write-ahead log and full synchronization: before the first write. */
-enum err connection_make_durable(struct connection *connection, const char *path, char *why, size_t why_size)
-    MUST_CHECK;
-enum err connection_prepare(struct connection *connection, unsigned use, char *why, size_t why_size) MUST_CHECK;
+enum err connection_make_durable(struct connection *connection, const char *path, char *why,
+                                 size_t why_size) MUST_CHECK;
+enum err connection_prepare(struct connection *connection, unsigned use, char *why,
+                            size_t why_size) MUST_CHECK;
 void connection_close(struct connection *connection); /* may be closed already */
 
 /* A statement ready to be bound. */
 sqlite3_stmt *connection_statement(struct connection *connection, enum statement statement);
 /* Steps it to its end and resets it: SQLITE_OK or an error. */
 int connection_run(struct connection *connection, enum statement statement) MUST_CHECK;
-int connection_changes(struct connection *connection); /* rows changed by the last one */
+int connection_changes(struct connection *connection);   /* rows changed by the last one */
 void connection_rollback(struct connection *connection); /* if a transaction is open */
 
 /* What an SQLite result means for whoever asked. */

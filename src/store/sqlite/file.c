@@ -29,11 +29,13 @@ static enum err file_resolve_new(struct file *file, const char *path, char *why,
     snprintf(name_copy, sizeof(name_copy), "%s", path);
     const char *parent = dirname(folder_copy);
     if (realpath(parent, folder) == NULL) {
-        snprintf(why, why_size, "The folder \"%s\" for the database cannot be used: %s.", parent, strerror(errno));
+        snprintf(why, why_size, "The folder \"%s\" for the database cannot be used: %s.", parent,
+                 strerror(errno));
         return ERR_STORE_OPEN;
     }
     const char *name = basename(name_copy);
-    int length = snprintf(file->path, sizeof(file->path), "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
+    int length =
+        snprintf(file->path, sizeof(file->path), "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     if (length < 0 || (size_t)length >= sizeof(file->path)) {
         snprintf(why, why_size, "The path of the database is too long.");
         return ERR_STORE_OPEN;
@@ -46,8 +48,9 @@ enum err file_resolve(struct file *file, const char *path, bool must_exist, char
     file->lock_fd = -1;
     size_t length = strlen(path);
     if (length == 0 || length >= SQLITE_PATH_SIZE - sizeof(".lock")) {
-        snprintf(why, why_size, length == 0 ? "The store needs a path: sqlite:PATH."
-                                            : "The path of the database is too long.");
+        snprintf(why, why_size,
+                 length == 0 ? "The store needs a path: sqlite:PATH."
+                             : "The path of the database is too long.");
         return ERR_STORE_OPEN;
     }
     char resolved[PATH_MAX];

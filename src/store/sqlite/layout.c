@@ -45,8 +45,8 @@ static void layout_remember(struct writer *writer, const struct uuid *org_id, co
     *places = (struct event_places){.org_id = *org_id, .first = first, .count = count};
 }
 
-int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id, int64_t *place,
-                 int64_t *count)
+int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id,
+                 int64_t *place, int64_t *count)
 {
     struct event_places *places = map_get(&writer->places, event_id);
     if (places != NULL && uuid_equal(&places->org_id, org_id)) {

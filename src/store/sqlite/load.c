@@ -38,7 +38,8 @@ static enum err load_organizations(struct load *load)
     enum err err = ERR_OK;
     int rc = SQLITE_DONE;
     while (err == ERR_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct org_row row = {.id = cell_uuid(statement, 0), .name = cell_text(statement, 1),
+        struct org_row row = {.id = cell_uuid(statement, 0),
+                              .name = cell_text(statement, 1),
                               .created_ms = cell_int(statement, 2)};
         err = load->loader->on_org(load->context, &row);
     }
@@ -51,8 +52,10 @@ static enum err load_users(struct load *load)
     enum err err = ERR_OK;
     int rc = SQLITE_DONE;
     while (err == ERR_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct user_row row = {.org_id = cell_uuid(statement, 0), .id = cell_uuid(statement, 1),
-                               .disabled = cell_int(statement, 2) != 0, .created_ms = cell_int(statement, 3)};
+        struct user_row row = {.org_id = cell_uuid(statement, 0),
+                               .id = cell_uuid(statement, 1),
+                               .disabled = cell_int(statement, 2) != 0,
+                               .created_ms = cell_int(statement, 3)};
         err = load->loader->on_user(load->context, &row);
     }
     return load_end(statement, rc, err);
@@ -174,7 +177,8 @@ static enum err load_holds(struct load *load)
     int rc = SQLITE_DONE;
     while (err == ERR_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         struct hold_row row;
-        err = row_read_hold(statement, NULL, &row) ? load->loader->on_hold(load->context, &row) : ERR_STORE_CORRUPT;
+        err = row_read_hold(statement, NULL, &row) ? load->loader->on_hold(load->context, &row)
+                                                   : ERR_STORE_CORRUPT;
     }
     return load_end(statement, rc, err);
 }

@@ -54,8 +54,8 @@ static int lookup_read_holds(sqlite3_stmt *statement, struct store_lookup *looku
     int32_t capacity = 0;
     int rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        lookup->holds = rows_grow(lookup->arena, lookup->holds, lookup->hold_count, sizeof(*lookup->holds),
-                                  &capacity);
+        lookup->holds =
+            rows_grow(lookup->arena, lookup->holds, lookup->hold_count, sizeof(*lookup->holds), &capacity);
         if (!row_read_hold(statement, lookup->arena, &lookup->holds[lookup->hold_count])) {
             (void)sqlite3_reset(statement);
             return SQLITE_CORRUPT;

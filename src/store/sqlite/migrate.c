@@ -17,7 +17,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 enum {
-    APPLICATION_ID = 0x486f6c64,               /* "Hold" */
+    APPLICATION_ID = 0x486f6c64,             /* "Hold" */
     QUICK_CHECK_SIZE_MAX = 64 * 1024 * 1024, /* larger files are checked as they are loaded, and by verify */
 };
 
@@ -32,7 +32,8 @@ int migrate_latest(void)
 }
 
 /* The first cell of the first row, as a number and as text. */
-static int migrate_ask(struct connection *connection, const char *sql, int64_t *number, char *text, size_t text_size)
+static int migrate_ask(struct connection *connection, const char *sql, int64_t *number, char *text,
+                       size_t text_size)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
@@ -79,8 +80,9 @@ enum err migrate_check(struct connection *connection, int *version, char *why, s
         rc = migrate_ask(connection, "SELECT count(*) FROM sqlite_schema", &tables, NULL, 0);
     if (rc != SQLITE_OK) {
         bool corrupt = connection_trouble(rc) == TROUBLE_CORRUPT;
-        snprintf(why, why_size, corrupt ? "The file is not a database, or is corrupted: %s."
-                                        : "The database cannot be read: %s.",
+        snprintf(why, why_size,
+                 corrupt ? "The file is not a database, or is corrupted: %s."
+                         : "The database cannot be read: %s.",
                  sqlite3_errmsg(connection->db));
         return corrupt ? ERR_STORE_CORRUPT : ERR_STORE_OPEN;
     }
@@ -89,8 +91,8 @@ enum err migrate_check(struct connection *connection, int *version, char *why, s
         return ERR_STORE_OPEN;
     }
     if (number < 0 || number > migrate_latest()) {
-        snprintf(why, why_size, "The database has version %lld, newer than this program's %d.", (long long)number,
-                 migrate_latest());
+        snprintf(why, why_size, "The database has version %lld, newer than this program's %d.",
+                 (long long)number, migrate_latest());
         return ERR_STORE_NEWER;
     }
     *version = (int)number;
@@ -100,8 +102,8 @@ enum err migrate_check(struct connection *connection, int *version, char *why, s
 static int migrate_one(struct connection *connection, int number)
 {
     char version[96];
-    snprintf(version, sizeof(version), "PRAGMA application_id = %d; PRAGMA user_version = %d;", APPLICATION_ID,
-             number);
+    snprintf(version, sizeof(version), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+             APPLICATION_ID, number);
     int rc = sqlite3_exec(connection->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(connection->db, sqlite_migrations[number - 1].data, NULL, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "store/sqlite/sqlite_int.h"
 
 static struct sqlite_store *sqlite_of(struct store *store)
@@ -100,8 +101,8 @@ static const struct store_functions sqlite_functions = {
 };
 
 /* The version is looked at and, unless forbidden, brought up to date. */
-static enum err sqlite_bring_up(struct sqlite_store *sqlite, bool no_migrate, int *applied, int *version, char *why,
-                                size_t why_size)
+static enum err sqlite_bring_up(struct sqlite_store *sqlite, bool no_migrate, int *applied, int *version,
+                                char *why, size_t why_size)
 {
     struct connection *connection = &sqlite->writer.connection;
     enum err err = migrate_check(connection, version, why, why_size);
@@ -116,8 +117,8 @@ static enum err sqlite_bring_up(struct sqlite_store *sqlite, bool no_migrate, in
     return err == ERR_OK ? migrate_apply(connection, applied, version, why, why_size) : err;
 }
 
-static enum err sqlite_open_writer(struct sqlite_store *sqlite, const char *path, bool no_migrate, int *applied,
-                                   int *version, char *why, size_t why_size)
+static enum err sqlite_open_writer(struct sqlite_store *sqlite, const char *path, bool no_migrate,
+                                   int *applied, int *version, char *why, size_t why_size)
 {
     enum err err = file_resolve(&sqlite->file, path, false, why, why_size);
     if (err == ERR_OK)
@@ -179,8 +180,8 @@ static struct sqlite_store *sqlite_create(void)
     return sqlite;
 }
 
-enum err sqlite_store_open(const char *path, const struct store_options *options, struct store **out, char *why,
-                           size_t why_size)
+enum err sqlite_store_open(const char *path, const struct store_options *options, struct store **out,
+                           char *why, size_t why_size)
 {
     struct sqlite_store *sqlite = sqlite_create();
     int applied = 0, version = 0;
@@ -197,6 +198,7 @@ enum err sqlite_store_open(const char *path, const struct store_options *options
         sqlite_close(&sqlite->store);
         return err;
     }
+    gauge_set(GAUGE_STORE_UP, 1);
     *out = &sqlite->store;
     return ERR_OK;
 }

@@ -9,8 +9,9 @@
 #include "base/err.h"
 #include "store/store.h"
 
-enum err sqlite_store_open(const char *path, const struct store_options *options, struct store **out, char *why,
-                           size_t why_size) MUST_CHECK;
-enum err sqlite_store_migrate(const char *path, int *applied, int *version, char *why, size_t why_size) MUST_CHECK;
+enum err sqlite_store_open(const char *path, const struct store_options *options, struct store **out,
+                           char *why, size_t why_size) MUST_CHECK;
+enum err sqlite_store_migrate(const char *path, int *applied, int *version, char *why,
+                              size_t why_size) MUST_CHECK;
 
 #endif

@@ -32,7 +32,8 @@ struct worker { /* a thread and what waits for it */
 
 void worker_init(struct worker *worker);
 void worker_deinit(struct worker *worker);
-enum err worker_start(struct worker *worker, const char *name, void *(*body)(void *), void *argument) MUST_CHECK;
+enum err worker_start(struct worker *worker, const char *name, void *(*body)(void *),
+                      void *argument) MUST_CHECK;
 void worker_stop(struct worker *worker); /* the body finishes what waits, then ends */
 enum err worker_post(struct worker *worker, struct list *node) MUST_CHECK; /* refused once stopping */
 /* Moves what waits to `out`; waits for it up to timeout_ms (−1: for ever). False: stopping, and nothing left. */
@@ -62,9 +63,11 @@ struct file {
     int lock_fd;                 /* −1: not locked */
 };
 
-enum err file_resolve(struct file *file, const char *path, bool must_exist, char *why, size_t why_size) MUST_CHECK;
+enum err file_resolve(struct file *file, const char *path, bool must_exist, char *why,
+                      size_t why_size) MUST_CHECK;
 enum err file_lock(struct file *file, char *why, size_t why_size) MUST_CHECK;
-enum err file_create(struct file *file, char *why, size_t why_size) MUST_CHECK; /* if it is not there: empty, 0600 */
+enum err file_create(struct file *file, char *why,
+                     size_t why_size) MUST_CHECK; /* if it is not there: empty, 0600 */
 void file_unlock(struct file *file);
 
 /* ---- Writing ---- */
@@ -92,7 +95,8 @@ struct sqlite_store {
     struct worker queries;
 };
 
-enum err writer_open(struct sqlite_store *sqlite, char *why, size_t why_size) MUST_CHECK; /* writes nothing yet */
+enum err writer_open(struct sqlite_store *sqlite, char *why,
+                     size_t why_size) MUST_CHECK; /* writes nothing yet */
 enum err writer_prepare(struct sqlite_store *sqlite, char *why, size_t why_size) MUST_CHECK;
 void writer_close(struct sqlite_store *sqlite);
 void *writer_main(void *sqlite);
@@ -103,8 +107,8 @@ int unit_write(struct writer *writer, struct store_unit *unit) MUST_CHECK;
 
 int layout_replace(struct writer *writer, const struct layout_write *write) MUST_CHECK;
 /* Where the seats of an event begin; SQLITE_NOTFOUND if it has none. */
-int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id, int64_t *place,
-                 int64_t *count) MUST_CHECK;
+int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id,
+                 int64_t *place, int64_t *count) MUST_CHECK;
 void layout_forget(struct writer *writer); /* after a rollback of something that changed a layout */
 
 int totals_write(struct writer *writer) MUST_CHECK; /* the statistics of the batch */
@@ -115,7 +119,8 @@ void *lookup_main(void *sqlite);
 void *query_main(void *sqlite);
 enum err sqlite_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
 enum err sqlite_verify(struct store *store,
-                       void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                       void (*on_check)(void *context, const char *claim, int64_t broken,
+                                        const char *example),
                        void *context) MUST_CHECK;
 
 /* ---- Versions ---- */
@@ -123,8 +128,8 @@ enum err sqlite_verify(struct store *store,
 /* Ours, not newer, and if it is small enough to be looked through, not corrupted. Writes nothing. */
 enum err migrate_check(struct connection *connection, int *version, char *why, size_t why_size) MUST_CHECK;
 /* From *version, as migrate_check() found it, to the latest. */
-enum err migrate_apply(struct connection *connection, int *applied, int *version, char *why, size_t why_size)
-    MUST_CHECK;
+enum err migrate_apply(struct connection *connection, int *applied, int *version, char *why,
+                       size_t why_size) MUST_CHECK;
 int migrate_latest(void);
 
 #endif

@@ -34,7 +34,8 @@ static int totals_write_block(struct writer *writer, const struct stats_block *b
     return rc;
 }
 
-static int totals_write_hour(struct writer *writer, const struct stats_block *block, const struct stats_hour *hour)
+static int totals_write_hour(struct writer *writer, const struct stats_block *block,
+                             const struct stats_hour *hour)
 {
     sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_HOURS_WRITE);
     bind_uuid(statement, 1, &block->org_id);
@@ -55,7 +56,8 @@ int totals_write(struct writer *writer)
     int rc = SQLITE_OK;
     for (size_t i = 0; i < writer->stats.block_count && rc == SQLITE_OK; i++) {
         rc = totals_write_block(writer, blocks[i]);
-        for (const struct stats_hour *hour = blocks[i]->hours; hour != NULL && rc == SQLITE_OK; hour = hour->next)
+        for (const struct stats_hour *hour = blocks[i]->hours; hour != NULL && rc == SQLITE_OK;
+             hour = hour->next)
             rc = totals_write_hour(writer, blocks[i], hour);
     }
     return rc;

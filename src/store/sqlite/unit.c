@@ -47,8 +47,8 @@ static int seat_read(struct writer *writer, const struct seat_row *wanted, struc
 {
     int64_t place;
     bool exists;
-    *current = (struct seat_row){.org_id = wanted->org_id, .event_id = wanted->event_id, .id = wanted->id,
-                                 .index = wanted->index};
+    *current = (struct seat_row){
+        .org_id = wanted->org_id, .event_id = wanted->event_id, .id = wanted->id, .index = wanted->index};
     int rc = seat_place(writer, wanted, &place, &exists);
     if (rc != SQLITE_OK || !exists)
         return rc;
@@ -387,7 +387,8 @@ static int guards_write(struct writer *writer, struct store_unit *unit)
         if (taken)
             unit->result = UNIT_KEY_TAKEN;
     }
-    for (struct seat_write *w = unit->seats; w != NULL && rc == SQLITE_OK && unit->result == UNIT_OK; w = w->next) {
+    for (struct seat_write *w = unit->seats; w != NULL && rc == SQLITE_OK && unit->result == UNIT_OK;
+         w = w->next) {
         rc = seat_set(writer, &w->row, &set);
         if (rc != SQLITE_OK || set)
             continue;

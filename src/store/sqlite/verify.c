@@ -52,7 +52,8 @@ static int64_t claim_ask(struct connection *connection, const struct embed *file
 }
 
 enum err sqlite_verify(struct store *store,
-                       void (*on_check)(void *context, const char *claim, int64_t broken, const char *example),
+                       void (*on_check)(void *context, const char *claim, int64_t broken,
+                                        const char *example),
                        void *context)
 {
     struct sqlite_store *sqlite = CONTAINER_OF(store, struct sqlite_store, store);

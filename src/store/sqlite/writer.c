@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "store/sqlite/cells.h"
 #include "store/sqlite/sqlite_int.h"
 
@@ -74,8 +75,11 @@ enum err writer_open(struct sqlite_store *sqlite, char *why, size_t why_size)
 void writer_close(struct sqlite_store *sqlite)
 {
     struct writer *writer = &sqlite->writer;
-    if (writer->prepared && writer->connection.db != NULL)
+    if (writer->prepared && writer->connection.db != NULL) {
         (void)sqlite3_wal_checkpoint_v2(writer->connection.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        /* The log is empty: let the last connection remove it. */
+        sqlite3_db_config(writer->connection.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    }
     connection_close(&writer->connection);
     layout_forget(writer);
     map_deinit(&writer->places);
@@ -107,9 +111,10 @@ static bool writer_ready(struct sqlite_store *sqlite)
 
 static void __attribute__((noreturn)) writer_give_up(int rc)
 {
-    log_write(LOG_ERROR,
-              "the disk did not confirm what was written; stopping, so that the next start finds out what is there",
-              "\"error\":\"%s\"", sqlite3_errstr(rc));
+    log_write(
+        LOG_ERROR,
+        "the disk did not confirm what was written; stopping, so that the next start finds out what is there",
+        "\"error\":\"%s\"", sqlite3_errstr(rc));
     _exit(EXIT_FAILURE);
 }
 
@@ -117,6 +122,7 @@ static void writer_set_up(struct sqlite_store *sqlite, bool up, const char *why)
 {
     if (atomic_exchange(&sqlite->up, up) == up)
         return;
+    gauge_set(GAUGE_STORE_UP, up);
     char quoted[SQLITE_WHY_SIZE];
     log_quote(why, quoted, sizeof(quoted));
     if (up)
@@ -146,6 +152,8 @@ static enum err writer_fail(struct sqlite_store *sqlite, int rc)
     writer->broken = primary != SQLITE_FULL && primary != SQLITE_BUSY && primary != SQLITE_INTERRUPT;
     if (!sqlite3_get_autocommit(writer->connection.db))
         writer->broken = true;
+    if (primary == SQLITE_FULL)
+        writer->checkpoint_at = 0; /* copying the log back and cutting it may be all the room there is */
     writer_set_up(sqlite, false, why);
     return ERR_STORE_UNAVAILABLE;
 }
@@ -323,8 +331,11 @@ static void writer_checkpoint(struct sqlite_store *sqlite)
     struct writer *writer = &sqlite->writer;
     if (writer->broken || writer->log_page_count < writer->checkpoint_at)
         return;
-    int mode = writer->log_page_count >= CHECKPOINT_FORCE_COUNT ? SQLITE_CHECKPOINT_RESTART
-                                                                : SQLITE_CHECKPOINT_PASSIVE;
+    int mode = SQLITE_CHECKPOINT_PASSIVE;
+    if (writer->log_page_count >= CHECKPOINT_FORCE_COUNT)
+        mode = SQLITE_CHECKPOINT_RESTART;
+    if (writer->checkpoint_at == 0)
+        mode = SQLITE_CHECKPOINT_TRUNCATE;
     int log_count = 0, copied_count = 0;
     sqlite3_busy_timeout(writer->connection.db, CHECKPOINT_WAIT_MS);
     int rc = sqlite3_wal_checkpoint_v2(writer->connection.db, NULL, mode, &log_count, &copied_count);

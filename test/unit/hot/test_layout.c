@@ -407,16 +407,23 @@ static void test_a_list_of_too_many_labels_is_refused(void **state)
     buf_deinit(&rows);
 }
 
+static void test_each_part_of_a_position_may_stand_alone(void **state)
+{
+    const struct layout *layout =
+        accept(*state, with_rows(*state, "[{\"label\":\"A\",\"seats\":1,\"x\":-3},"
+                                         "{\"label\":\"B\",\"seats\":1,\"dy\":2}]"));
+    assert_true(layout->rows[0].placed);
+    assert_true(layout->rows[0].x == -3 && layout->rows[0].y == 0 && layout->rows[0].dx == 1);
+    assert_true(layout->rows[1].placed);
+    assert_true(layout->rows[1].x == 0 && layout->rows[1].y == 1 && layout->rows[1].dy == 2);
+}
+
 static void test_wrong_positions_are_refused(void **state)
 {
     refuse(*state, with_rows(*state, "[{\"label\":\"C\",\"seats\":1,\"x\":\"1\",\"y\":1}]"),
            "block A-1, row \"C\": x must be a number between -1000000000 and 1000000000");
     refuse(*state, with_rows(*state, "[{\"label\":\"C\",\"seats\":1,\"x\":1,\"y\":1e300}]"),
            "block A-1, row \"C\": y must be a number between -1000000000 and 1000000000");
-    refuse(*state, with_rows(*state, "[{\"label\":\"C\",\"seats\":1,\"x\":1}]"),
-           "block A-1, row \"C\": x and y must be given together");
-    refuse(*state, with_rows(*state, "[{\"label\":\"C\",\"seats\":1,\"dx\":1}]"),
-           "block A-1, row \"C\": dx and dy need x and y");
 }
 
 static void test_a_stage_that_is_too_large_is_refused(void **state)
@@ -495,6 +502,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_wrong_seats_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_seat_labels_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_list_of_too_many_labels_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_each_part_of_a_position_may_stand_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_positions_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stage_that_is_too_large_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_document_of_millions_of_values_is_refused_unparsed, setup,

@@ -58,15 +58,16 @@ struct stage *stage_create(const struct policy *policy, const char *layout);
 /* One block of many seats. */
 struct stage *stage_create_large(const struct policy *policy, int32_t row_count, int32_t row_size);
 void stage_destroy(struct stage *stage);
-struct policy stage_policy(void); /* ttl 60, extension 60, longest 150, grace 5, payment 60, 4 seats, no rate */
+struct policy
+stage_policy(void); /* ttl 60, extension 60, longest 150, grace 5, payment 60, 4 seats, no rate */
 void stage_restart(struct stage *stage); /* the node dies; what was under way may have happened */
 int stage_setup(void **state);           /* for cmocka: the plain stage */
 int stage_teardown(void **state);
 
 /* ---- Time ---- */
-void stage_turn(struct stage *stage);                 /* one turn, now */
-void stage_pass(struct stage *stage, int64_t ms);     /* time goes by */
-void stage_finish(struct stage *stage);               /* until every ask is answered */
+void stage_turn(struct stage *stage);             /* one turn, now */
+void stage_pass(struct stage *stage, int64_t ms); /* time goes by */
+void stage_finish(struct stage *stage);           /* until every ask is answered */
 void stage_faults(struct stage *stage, struct sim_faults faults);
 void stage_calm(struct stage *stage);
 

@@ -459,9 +459,9 @@ static void test_a_layout_whose_outcome_was_unknown_is_put_in_place(void **state
     struct stage *stage = *state;
     stage_faults(stage, (struct sim_faults){.lose_after = 1000, .stay_unknown = 1000});
     struct ask *put = ask_id(stage, COMMAND_LAYOUT_PUT, -1, &stage->event_id);
-    put->command.layout.document =
-        arena_text(&put->arena, "{\"blocks\":[{\"section\":\"C\",\"subsection\":1,\"name\":\"C\",\"price_cents\":1,"
-                                "\"rows\":[{\"label\":\"1\",\"seats\":2}]}]}");
+    put->command.layout.document = arena_text(
+        &put->arena, "{\"blocks\":[{\"section\":\"C\",\"subsection\":1,\"name\":\"C\",\"price_cents\":1,"
+                     "\"rows\":[{\"label\":\"1\",\"seats\":2}]}]}");
     put->command.layout.size = strlen(put->command.layout.document);
     assert_int_equal(stage_do(put), ERR_OUTCOME_UNKNOWN);
     forget(put);
@@ -566,7 +566,7 @@ static void test_expiries_go_on_while_reserves_fill_every_batch(void **state)
         stage->now_ms += 200;
         stage_turn(stage);
     }
-    assert_false(list_empty(&stage->lane->ready)); /* the flood is not over … */
+    assert_false(list_empty(&stage->lane->ready));                       /* the flood is not over … */
     assert_int_equal(stage_hold_row(stage, &hold)->state, HOLD_EXPIRED); /* … and time ran on */
     stage_finish(stage);
     stage_check_rest(stage);
@@ -583,13 +583,13 @@ static void test_a_lane_that_ends_answers_everybody(void **state)
     stage_turn(stage);
     stage_post(ask_seat(stage, 2, 3)); /* waiting */
     stage_turn(stage);
-    stage_post(ask_seat(stage, 2, 4)); /* gathering */
+    stage_post(ask_seat(stage, 2, 4));    /* gathering */
     stage_post(ask_release_event(stage)); /* a job */
     struct uuid nobody = stage->admin_id;
     stage_post(ask_id(stage, COMMAND_HOLD_RELEASE, 2, &nobody)); /* looked up */
     stage_turn(stage);
     stage_post(ask_seat(stage, 2, 5)); /* in the inbox */
-    stage_restart(stage); /* asserts that nobody is left waiting */
+    stage_restart(stage);              /* asserts that nobody is left waiting */
     (void)hold;
     stage_pass(stage, 200 * 1000);
     stage_check_rest(stage);

@@ -150,7 +150,7 @@ static void test_rings_without_readers_end_and_release_their_source(void **state
 {
     (void)state;
     struct feed *feed = NULL;
-    struct counted counted = {0};
+    static struct counted counted;
     struct watch watch, foreign;
     char id[STREAM_ID_SIZE];
     struct feed_times times = {.coalesce_ms = 2, .heartbeat_ms = 60000, .idle_ms = 30};
@@ -187,7 +187,7 @@ static void test_every_source_is_released_exactly_once(void **state)
 {
     (void)state;
     struct feed *feed = NULL;
-    struct counted counted = {0};
+    static struct counted counted;
     struct watch watches[20];
     assert_int_equal(feed_create(2, NULL, NULL, &feed), ERR_OK);
     for (size_t i = 0; i < COUNT_OF(watches); i++)
