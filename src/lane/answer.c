@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Putting answers together. Results live in the command's arena and hold
  * references to the seat maps they speak of. */
-#include "base/metrics.h"
+#include <stdlib.h>
+
 #include "lane/lane_int.h"
 
 bool lane_may_act_for(const struct command *command, const struct uuid *owner_id)
@@ -57,6 +58,25 @@ struct seat_failure *answer_add_failure(struct command *command, const struct uu
     failure->id = *id;
     failure->err = err;
     return failure;
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+bool answer_stranded(struct command *command, const struct hot_event *event, const uint64_t *bits,
+                     int32_t *seats, int32_t count)
+{
+    qsort(seats, (size_t)count, sizeof(*seats), compare_indexes);
+    struct bit_rows rows = {.free = bits, .rows = event->rows, .row_count = event->map->layout->row_count};
+    int32_t *stranded = ARENA_ARRAY(command->arena, int32_t, 2 * count);
+    struct result *result = &command->result;
+    result->stranded_count = best_stranded(&rows, seats, count, stranded);
+    result->stranded = ARENA_ARRAY(command->arena, struct uuid, result->stranded_count);
+    for (int32_t i = 0; i < result->stranded_count; i++)
+        result->stranded[i] = event->map->seat_ids[stranded[i]];
+    return result->stranded_count > 0;
 }
 
 void answer_checkout(struct lane *lane, struct command *command, const struct checkout_row *row,

@@ -91,12 +91,13 @@ static bool gate_close(struct hot_event *event, const struct command *command, s
     return true;
 }
 
-static void gate_open(struct hot_event *event, const struct command *command)
+static void gate_open(struct lane *lane, struct hot_event *event, const struct command *command)
 {
     if (event->gate != command)
         return;
     event->exclusive = false;
     event->gate = NULL;
+    lane->progress = true; /* those behind it waited for nothing else */
 }
 
 void gate_abandon(struct lane *lane, const struct command *command)
@@ -105,7 +106,7 @@ void gate_abandon(struct lane *lane, const struct command *command)
                          command->kind == COMMAND_BLOCK_PATCH;
     struct hot_event *event = changes_event ? map_get(&lane->hot->events, &command->id) : NULL;
     if (event != NULL)
-        gate_open(event, command);
+        gate_open(lane, event, command);
 }
 
 static void audit_event(struct step *step, const struct event_row *before, const struct event_row *after)
@@ -190,7 +191,7 @@ enum decision decide_event_patch(struct lane *lane, struct command *command)
         message = "sale_start must not be after sale_end";
     }
     if (err != ERR_OK) {
-        gate_open(event, command);
+        gate_open(lane, event, command);
         return refuse_with(lane, command, err, message);
     }
     struct step *step = step_begin(lane, command);
@@ -245,7 +246,7 @@ enum decision decide_layout_put(struct lane *lane, struct command *command)
         return DEFERRED;
     enum err err = event->holds_ever > 0 ? ERR_LAYOUT_IN_USE : layout_prepare(lane, command, step, event);
     if (err != ERR_OK) {
-        gate_open(event, command);
+        gate_open(lane, event, command);
         return lane_answer(lane, command, err);
     }
     struct audit_row *audit = step_audit(step, AUDIT_LAYOUT_CHANGED, "Event", &command->id);
@@ -294,7 +295,7 @@ enum decision decide_block_patch(struct lane *lane, struct command *command)
         err = ERR_BLOCK_AT_CAPACITY;
     }
     if (err != ERR_OK) {
-        gate_open(event, command);
+        gate_open(lane, event, command);
         return lane_answer(lane, command, err);
     }
     step->unit.blocks = write;

@@ -113,11 +113,6 @@ static struct hot_checkout *start_same(const struct start *start)
     return checkout;
 }
 
-static int compare_seats(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
 /* True if no single seat is stranded that another place would not strand. Our own seats count
  * as free: it is the choice of these that is judged. */
 static bool start_check_gaps(struct start *start)
@@ -133,17 +128,7 @@ static bool start_check_gaps(struct start *start)
         seats[i] = start->holds[i]->seat_index;
         bit_set(bits, seats[i], true);
     }
-    qsort(seats, (size_t)start->count, sizeof(*seats), compare_seats);
-    struct bit_rows rows = {.free = bits, .rows = event->rows, .row_count = event->map->layout->row_count};
-    int32_t *stranded = ARENA_ARRAY(command->arena, int32_t, 2 * start->count);
-    int32_t count = best_stranded(&rows, seats, start->count, stranded);
-    if (count == 0)
-        return true;
-    command->result.stranded = ARENA_ARRAY(command->arena, struct uuid, count);
-    command->result.stranded_count = count;
-    for (int32_t i = 0; i < count; i++)
-        command->result.stranded[i] = event->map->seat_ids[stranded[i]];
-    return false;
+    return !answer_stranded(command, event, bits, seats, start->count);
 }
 
 static enum decision start_write(struct start *start)
@@ -175,10 +160,7 @@ static enum decision start_write(struct start *start)
             row.expires_ms = until_ms;
     }
     step_checkout_new(step, &row);
-    struct audit_row *audit = step_audit(step, AUDIT_CHECKOUT_STARTED, "Checkout", &row.id);
-    audit->event_id = row.event_id;
-    audit->checkout_id = row.id;
-    audit->user_id = row.user_id;
+    struct audit_row *audit = audit_checkout(step, AUDIT_CHECKOUT_STARTED, &row);
     audit->after = step_printf(step, "{\"status\":\"pending_payment\",\"seats\":%d,\"total_cents\":%lld}",
                                start->count, (long long)row.total_cents);
     answer_checkout(lane, command, &row, rows, start->count, NULL, 0);
@@ -285,10 +267,7 @@ static enum decision complete_expired(struct lane *lane, struct command *command
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         extend_hold(step, hold, hold->held_until_ms)->checkout_id = (struct uuid){{0}};
     }
-    struct audit_row *audit = step_audit(step, AUDIT_CHECKOUT_EXPIRED, "Checkout", &row->id);
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_checkout(step, AUDIT_CHECKOUT_EXPIRED, row);
     audit->reason = end_reason_name(END_TTL_EXPIRED);
     audit->after = "{\"status\":\"expired\"}";
     counter_add(COUNTER_HOLD_EXPIRED_BEFORE_CHECKOUT, 1);
@@ -313,10 +292,7 @@ static enum decision complete_pin(struct lane *lane, struct command *command, st
         struct hot_hold *hold = CONTAINER_OF(node, struct hot_hold, checkout_node);
         step_seat(step, hold->event, hold->seat_index, SEAT_HELD);
     }
-    struct audit_row *audit = step_audit(step, AUDIT_CHECKOUT_PAYING, "Checkout", &row->id);
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_checkout(step, AUDIT_CHECKOUT_PAYING, row);
     audit->before = "{\"status\":\"pending_payment\"}";
     audit->after = "{\"status\":\"processing\"}";
     step_submit(step);
@@ -408,10 +384,7 @@ enum decision decide_checkout_cancel(struct lane *lane, struct command *command)
     LIST_FOR_EACH(node, &checkout->holds)
         end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_USER_CANCELLED,
                                row->notes);
-    struct audit_row *audit = step_audit(step, AUDIT_CHECKOUT_CANCELLED, "Checkout", &row->id);
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_checkout(step, AUDIT_CHECKOUT_CANCELLED, row);
     audit->reason = end_reason_name(END_USER_CANCELLED);
     audit->before = "{\"status\":\"pending_payment\"}";
     audit->after = "{\"status\":\"cancelled\"}";

@@ -14,8 +14,6 @@
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 
-enum { FAILURES_PER_BATCH_MAX = 1024 };
-
 struct seat_choice {
     int32_t index;
     enum reserve_verdict verdict;
@@ -36,82 +34,6 @@ struct request {
     int32_t renew_count; /* the user's own, run out */
 };
 
-/* ---- A failed reserve is audited too: queued, bounded, written with the next batch ---- */
-
-struct failed_reserve {
-    struct list node;
-    struct audit_row row;
-    char ip[64];
-    char user_agent[256];
-    char request_id[80];
-};
-
-static void copy_text(char *to, size_t size, const char *from, const char **field)
-{
-    if (from == NULL)
-        return;
-    snprintf(to, size, "%s", from);
-    /* Never half a character. */
-    size_t length = strlen(to);
-    if (length == size - 1)
-        while (length > 0 && ((unsigned char)to[length - 1] & 0x80))
-            to[--length] = '\0';
-    *field = to;
-}
-
-static void queue_failed_reserve(struct lane *lane, const struct command *command,
-                                 const struct uuid *event_id, const struct uuid *seat_id, enum err err)
-{
-    if (lane->failure_count >= AUDIT_QUEUE_COUNT_MAX) {
-        counter_add(COUNTER_AUDIT_DROPPED, 1);
-        return;
-    }
-    struct failed_reserve *failed = calloc(1, sizeof(*failed));
-    if (failed == NULL) {
-        counter_add(COUNTER_AUDIT_DROPPED, 1);
-        return;
-    }
-    failed->row = (struct audit_row){
-        .org_id = command->actor.org_id,
-        .actor_id = command->actor.user_id,
-        .role = command->actor.role,
-        .action = AUDIT_SEAT_RESERVE_FAILED,
-        .entity_type = "Seat",
-        .entity_id = *seat_id,
-        .seat_id = *seat_id,
-        .event_id = *event_id,
-        .user_id = command->actor.for_user_id,
-        .reason = err_code(err),
-        .held_duration_seconds = -1,
-        .created_ms = lane->now_ms,
-    };
-    copy_text(failed->ip, sizeof(failed->ip), command->actor.ip, &failed->row.ip);
-    copy_text(failed->user_agent, sizeof(failed->user_agent), command->actor.user_agent,
-              &failed->row.user_agent);
-    copy_text(failed->request_id, sizeof(failed->request_id), command->actor.request_id,
-              &failed->row.request_id);
-    list_append(&lane->failures, &failed->node);
-    lane->failure_count++;
-}
-
-void failed_reserves_write(struct lane *lane)
-{
-    if (list_empty(&lane->failures) || !batch_has_room(lane))
-        return;
-    struct step *step = step_begin(lane, NULL);
-    for (int32_t i = 0; i < FAILURES_PER_BATCH_MAX && !list_empty(&lane->failures); i++) {
-        struct failed_reserve *failed = CONTAINER_OF(list_pop(&lane->failures), struct failed_reserve, node);
-        struct audit_row *row = step_audit(step, AUDIT_SEAT_RESERVE_FAILED, "Seat", &failed->row.entity_id);
-        *row = failed->row;
-        row->ip = arena_text(step_arena(step), row->ip);
-        row->user_agent = arena_text(step_arena(step), row->user_agent);
-        row->request_id = arena_text(step_arena(step), row->request_id);
-        free(failed);
-        lane->failure_count--;
-    }
-    step_submit(step);
-}
-
 /* ---- Answers ---- */
 
 static enum decision refuse(struct lane *lane, struct command *command, enum err err,
@@ -120,7 +42,7 @@ static enum decision refuse(struct lane *lane, struct command *command, enum err
     static const struct uuid nil;
     if (err == ERR_SEAT_HELD || err == ERR_SEAT_NOT_AVAILABLE || err == ERR_SEAT_NO_LONGER_AVAILABLE)
         counter_add(COUNTER_HOLD_CONFLICTS, 1);
-    queue_failed_reserve(lane, command, event_id, seat_id != NULL ? seat_id : &nil, err);
+    audit_failed_reserve(lane, command, event_id, seat_id != NULL ? seat_id : &nil, err);
     return lane_answer(lane, command, err);
 }
 
@@ -193,11 +115,6 @@ static enum limit check_rate(struct request *request, int64_t *retry_ms)
     return rate_allows(window, policy, 0, adding, now_ms, retry_ms) ? LIMIT_WAIT : LIMIT_REFUSE;
 }
 
-static int compare_indexes(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
 /* Would this leave single seats beside it that another place would not? */
 static bool check_gaps(struct request *request)
 {
@@ -209,20 +126,7 @@ static bool check_gaps(struct request *request)
         if (request->seats[i].verdict == RESERVE_GRANT)
             chosen[count++] = request->seats[i].index;
     }
-    qsort(chosen, (size_t)count, sizeof(*chosen), compare_indexes);
-    struct hot_event *event = request->event;
-    struct bit_rows rows = {
-        .free = event->vacant, .rows = event->rows, .row_count = event->map->layout->row_count};
-    int32_t *stranded = ARENA_ARRAY(request->command->arena, int32_t, 2 * count);
-    int32_t stranded_count = best_stranded(&rows, chosen, count, stranded);
-    struct result *result = &request->command->result;
-    if (stranded_count == 0)
-        return true;
-    result->stranded = ARENA_ARRAY(request->command->arena, struct uuid, stranded_count);
-    result->stranded_count = stranded_count;
-    for (int32_t i = 0; i < stranded_count; i++)
-        result->stranded[i] = event->map->seat_ids[stranded[i]];
-    return false;
+    return !answer_stranded(request->command, request->event, request->event->vacant, chosen, count);
 }
 
 /* ---- Granting ---- */
@@ -267,10 +171,7 @@ static void grant_seat(struct request *request, struct step *step, const struct 
     seat->write.row.hold_id = row.id;
     seat->write.row.held_until_ms = row.held_until_ms;
     seat->write.row.locked_ms = now_ms;
-    struct audit_row *audit = step_audit(step, AUDIT_SEAT_RESERVED, "SeatHold", &row.id);
-    audit->seat_id = row.seat_id;
-    audit->event_id = row.event_id;
-    audit->user_id = row.user_id;
+    struct audit_row *audit = audit_hold(step, AUDIT_SEAT_RESERVED, &row);
     audit->before = "{\"status\":\"available\"}";
     audit->after = step_printf(step, "{\"status\":\"active\",\"held_until_unix\":%lld,\"source\":\"%s\"}",
                                (long long)(row.held_until_ms / 1000), hold_source_name(row.source));

@@ -75,11 +75,7 @@ struct hold_row *extend_hold(struct step *step, struct hot_hold *hold, int64_t u
     struct step_seat *seat = step_seat(step, hold->event, hold->seat_index, SEAT_HELD);
     if (until_ms == row->held_until_ms)
         return row; /* at the cap: nothing to tell */
-    struct audit_row *audit = step_audit(step, AUDIT_HOLD_EXTENDED, "SeatHold", &row->id);
-    audit->seat_id = row->seat_id;
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->checkout_id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_hold(step, AUDIT_HOLD_EXTENDED, row);
     audit->before = step_printf(step, "{\"held_until_unix\":%lld}", (long long)(row->held_until_ms / 1000));
     audit->after = step_printf(step, "{\"held_until_unix\":%lld}", (long long)(until_ms / 1000));
     row->held_until_ms = until_ms;

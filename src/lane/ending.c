@@ -26,12 +26,7 @@ bool end_hold_must_wait(const struct hot_hold *hold)
 static void audit_end(struct step *step, const struct hold_row *row)
 {
     enum audit_action action = row->reason == END_TTL_EXPIRED ? AUDIT_SEAT_HOLD_EXPIRED : AUDIT_SEAT_RELEASED;
-    struct audit_row *audit = step_audit(step, action, "SeatHold", &row->id);
-    audit->org_id = row->org_id;
-    audit->seat_id = row->seat_id;
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->checkout_id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_hold(step, action, row);
     audit->scenario = end_reason_scenario(row->reason);
     audit->reason = end_reason_name(row->reason);
     audit->before = "{\"status\":\"active\"}";
@@ -64,11 +59,7 @@ void checkout_lose(struct step *step, struct hot_hold *hold, enum end_reason rea
     row->ended_ms = step->batch->lane->now_ms;
     bool expired = row->state == CHECKOUT_EXPIRED;
     struct audit_row *audit =
-        step_audit(step, expired ? AUDIT_CHECKOUT_EXPIRED : AUDIT_CHECKOUT_CANCELLED, "Checkout", &row->id);
-    audit->org_id = row->org_id;
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->id;
-    audit->user_id = row->user_id;
+        audit_checkout(step, expired ? AUDIT_CHECKOUT_EXPIRED : AUDIT_CHECKOUT_CANCELLED, row);
     audit->reason = end_reason_name(reason);
     audit->before = "{\"status\":\"pending_payment\"}";
     audit->after = expired ? "{\"status\":\"expired\"}" : "{\"status\":\"cancelled\"}";

@@ -361,7 +361,7 @@ int64_t lane_turn(struct lane *lane, int64_t now_ms)
     jobs_turn(lane);
     reaper_turn(lane);
     write_snapshots(lane);
-    failed_reserves_write(lane);
+    audit_failures_write(lane);
     /* 5. Give the batch away; nothing of it leaves before it is committed. */
     batch_submit(lane);
     /* 6. Nobody waits longer than the limit. */

@@ -124,15 +124,15 @@ struct lane {
     struct list retrying; /* missed, or must not be lost: again at retry_at_ms */
     struct list paying;   /* struct payment_waiter */
     int32_t waiting_count;
-    bool progress;   /* something was committed since the waiting were last looked at */
-    struct map keys; /* Idempotency-Keys under way: hash → command */
+    bool progress;        /* something was committed since the waiting were last looked at */
+    struct map keys;      /* Idempotency-Keys under way: hash → command */
     struct map settling;  /* ended checkouts that an uncommitted batch changes: late money */
     int32_t lookup_count; /* lookups of commands that the store has not answered yet */
 
     struct lane_batch *gathering;
     int32_t in_flight;
     int32_t unknown_count; /* of those, the ones whose outcome was lost */
-    struct list unknown; /* batches whose outcome is not known: store_batch.node */
+    struct list unknown;   /* batches whose outcome is not known: store_batch.node */
     struct list spare_batches;
 
     struct list due_holds;     /* wheel_timer of hot_hold */
@@ -180,8 +180,6 @@ struct checkout_row *step_checkout(struct step *step, struct hot_checkout *check
 struct checkout_row *step_checkout_new(struct step *step, const struct checkout_row *row);
 struct checkout_row *step_checkout_ended(struct step *step, const struct checkout_row *row);
 struct ticket_row *step_ticket(struct step *step, const struct hold_row *hold);
-struct audit_row *step_audit(struct step *step, enum audit_action action, const char *entity_type,
-                             const struct uuid *entity_id);
 void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id, bool disabled);
 void step_pend_user(struct step *step, struct hot_user *user, int32_t count, int32_t more);
 void step_pend_block(struct step *step, struct hot_event *event, int32_t block, int32_t count);
@@ -195,7 +193,7 @@ void step_apply(struct lane *lane, struct step *step); /* committed: hot and new
 /* ---- batch.c ---- */
 struct lane_batch *batch_gathering(struct lane *lane);
 bool batch_has_room(struct lane *lane);
-bool batch_has_room_for_commands(struct lane *lane); /* leaves some to what nobody asked for */
+bool batch_has_room_for_commands(struct lane *lane);       /* leaves some to what nobody asked for */
 void batch_withdraw(struct lane *lane, struct step *step); /* one that was not submitted yet */
 void batch_submit(struct lane *lane);
 void batch_resolve_due(struct lane *lane);
@@ -212,6 +210,9 @@ void answer_checkout(struct lane *lane, struct command *command, const struct ch
 void answer_hot_checkout(struct lane *lane, struct command *command, struct hot_checkout *checkout);
 struct seat_failure *answer_add_failure(struct command *command, const struct uuid *id, enum err err,
                                         int32_t count_max);
+/* Single seats that taking `seats` would strand go into the result. `bits`: what counts as free. */
+bool answer_stranded(struct command *command, const struct hot_event *event, const uint64_t *bits,
+                     int32_t *seats, int32_t count);
 bool lane_may_act_for(const struct command *command, const struct uuid *owner_id);
 
 /* ---- decide_*.c, reads.c: one per kind of command ---- */
@@ -239,8 +240,14 @@ enum decision decide_holds_list(struct lane *lane, struct command *command);
 enum decision decide_hold_get(struct lane *lane, struct command *command);
 enum decision decide_checkout_get(struct lane *lane, struct command *command);
 
-/* ---- decide_hold.c ---- */
-void failed_reserves_write(struct lane *lane);
+/* ---- audit.c ---- */
+struct audit_row *step_audit(struct step *step, enum audit_action action, const char *entity_type,
+                             const struct uuid *entity_id);
+struct audit_row *audit_hold(struct step *step, enum audit_action action, const struct hold_row *row);
+struct audit_row *audit_checkout(struct step *step, enum audit_action action, const struct checkout_row *row);
+void audit_failed_reserve(struct lane *lane, const struct command *command, const struct uuid *event_id,
+                          const struct uuid *seat_id, enum err err);
+void audit_failures_write(struct lane *lane);
 
 /* ---- decide_catalogue.c ---- */
 void gate_abandon(struct lane *lane, const struct command *command); /* it gives up waiting for its event */

@@ -163,14 +163,10 @@ void payment_waiters_answer(struct lane *lane, struct list *waiters, const struc
 
 /* ---- Settling ---- */
 
-static void audit_checkout(struct step *step, enum audit_action action, const struct checkout_row *row,
-                           const char *reason, const char *after)
+static void audit_outcome(struct step *step, enum audit_action action, const struct checkout_row *row,
+                          const char *reason, const char *after)
 {
-    struct audit_row *audit = step_audit(step, action, "Checkout", &row->id);
-    audit->org_id = row->org_id;
-    audit->event_id = row->event_id;
-    audit->checkout_id = row->id;
-    audit->user_id = row->user_id;
+    struct audit_row *audit = audit_checkout(step, action, row);
     audit->reason = reason;
     audit->after = after;
 }
@@ -189,12 +185,9 @@ static void sell(struct step *step, const struct hold_row *hold, struct step_sea
 {
     const struct ticket_row *ticket = step_ticket(step, hold);
     seat->write.row.ticket_id = ticket->id;
-    struct audit_row *audit = step_audit(step, AUDIT_SEAT_SOLD, "Ticket", &ticket->id);
-    audit->org_id = hold->org_id;
-    audit->seat_id = hold->seat_id;
-    audit->event_id = hold->event_id;
-    audit->checkout_id = hold->checkout_id;
-    audit->user_id = hold->user_id;
+    struct audit_row *audit = audit_hold(step, AUDIT_SEAT_SOLD, hold);
+    audit->entity_type = "Ticket";
+    audit->entity_id = ticket->id;
     audit->before = "{\"status\":\"held\"}";
     audit->after = "{\"status\":\"sold\"}";
     audit->held_duration_seconds = (hold->ended_ms - hold->created_ms) / 1000;
@@ -212,7 +205,7 @@ static void settle_paid(struct lane *lane, struct command *command, struct hot_c
         hold_row->ended_ms = lane->now_ms;
         sell(step, hold_row, step_seat(step, hold->event, hold->seat_index, SEAT_SOLD));
     }
-    audit_checkout(step, AUDIT_CHECKOUT_COMPLETED, row, NULL, "{\"status\":\"completed\"}");
+    audit_outcome(step, AUDIT_CHECKOUT_COMPLETED, row, NULL, "{\"status\":\"completed\"}");
     settle_submit(lane, step, checkout);
 }
 
@@ -227,8 +220,8 @@ static void settle_cancelled_event(struct lane *lane, struct command *command, s
     LIST_FOR_EACH(node, &checkout->holds)
         end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_ADMIN_OVERRIDE,
                                NULL);
-    audit_checkout(step, AUDIT_CHECKOUT_REFUNDED, row, "event_cancelled",
-                   "{\"status\":\"refunded\",\"refund\":\"owed\"}");
+    audit_outcome(step, AUDIT_CHECKOUT_REFUNDED, row, "event_cancelled",
+                  "{\"status\":\"refunded\",\"refund\":\"owed\"}");
     settle_submit(lane, step, checkout);
 }
 
@@ -241,7 +234,7 @@ static void settle_failed(struct lane *lane, struct command *command, struct hot
     LIST_FOR_EACH(node, &checkout->holds)
         end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_PAYMENT_FAILED,
                                NULL);
-    audit_checkout(step, AUDIT_CHECKOUT_FAILED, row, reason, "{\"status\":\"failed\"}");
+    audit_outcome(step, AUDIT_CHECKOUT_FAILED, row, reason, "{\"status\":\"failed\"}");
     settle_submit(lane, step, checkout);
 }
 
@@ -303,17 +296,12 @@ static void late_take(struct lane *lane, struct command *command, struct hot_eve
         hold.ended_ms = lane->now_ms;
         hold.held_until_ms = rule_hold_until(&event->row.policy, lane->now_ms);
         step_hold_new(step, &hold, &event->map->blocks[block].id);
-        struct audit_row *audit = step_audit(step, AUDIT_SEAT_RESERVED, "SeatHold", &hold.id);
-        audit->org_id = hold.org_id;
-        audit->seat_id = hold.seat_id;
-        audit->event_id = hold.event_id;
-        audit->checkout_id = hold.checkout_id;
-        audit->user_id = hold.user_id;
+        audit_hold(step, AUDIT_SEAT_RESERVED, &hold);
         sell(step, &hold, step_seat(step, event, index, SEAT_SOLD));
         step_pend_block(step, event, block, 1);
     }
-    audit_checkout(step, AUDIT_PAYMENT_LATE, row, "seats_free", "{\"status\":\"completed\"}");
-    audit_checkout(step, AUDIT_CHECKOUT_COMPLETED, row, NULL, "{\"status\":\"completed\"}");
+    audit_outcome(step, AUDIT_PAYMENT_LATE, row, "seats_free", "{\"status\":\"completed\"}");
+    audit_outcome(step, AUDIT_CHECKOUT_COMPLETED, row, NULL, "{\"status\":\"completed\"}");
     step_submit(step);
 }
 
@@ -348,8 +336,8 @@ static enum decision settle_late(struct lane *lane, struct command *command)
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout_ended(step, &lookup->checkout);
     row->refund = REFUND_OWED;
-    audit_checkout(step, AUDIT_PAYMENT_LATE, row, "seats_taken",
-                   "{\"status\":\"failed\",\"refund\":\"owed\"}");
+    audit_outcome(step, AUDIT_PAYMENT_LATE, row, "seats_taken",
+                  "{\"status\":\"failed\",\"refund\":\"owed\"}");
     step_submit(step);
     return DECIDED;
 }
@@ -399,7 +387,7 @@ enum decision decide_refund_settled(struct lane *lane, struct command *command)
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout(step, checkout);
     row->refund = REFUND_DONE;
-    audit_checkout(step, AUDIT_CHECKOUT_REFUNDED, row, NULL, "{\"refund\":\"done\"}");
+    audit_outcome(step, AUDIT_CHECKOUT_REFUNDED, row, NULL, "{\"refund\":\"done\"}");
     step_submit(step);
     return DECIDED;
 }

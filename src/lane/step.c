@@ -85,7 +85,8 @@ struct hold_write *step_hold_new(struct step *step, const struct hold_row *row, 
     struct hold_write *write = ARENA_NEW(step_arena(step), struct hold_write);
     write->insert = true;
     write->row = *row;
-    write->row.cart_token = arena_text(step_arena(step), row->cart_token); /* its command may be gone before */
+    write->row.cart_token =
+        arena_text(step_arena(step), row->cart_token); /* its command may be gone before */
     write->block_id = *block_id;
     *step->holds_end = write;
     step->holds_end = &write->next;
@@ -159,33 +160,6 @@ struct ticket_row *step_ticket(struct step *step, const struct hold_row *hold)
         snprintf(write->row.code + 2 * i, 3, "%02x", secret[i]);
     *step->tickets_end = write;
     step->tickets_end = &write->next;
-    return &write->row;
-}
-
-struct audit_row *step_audit(struct step *step, enum audit_action action, const char *entity_type,
-                             const struct uuid *entity_id)
-{
-    struct audit_write *write = ARENA_NEW(step_arena(step), struct audit_write);
-    write->row = (struct audit_row){
-        .role = ROLE_SYSTEM,
-        .action = action,
-        .entity_type = entity_type,
-        .entity_id = *entity_id,
-        .held_duration_seconds = -1,
-        .created_ms = step->batch->lane->now_ms,
-    };
-    const struct command *command = step->job != NULL ? step->job->command : step->command;
-    if (command != NULL) {
-        write->row.org_id = command->actor.org_id;
-        write->row.role = command->actor.role;
-        if (command->actor.role != ROLE_SYSTEM)
-            write->row.actor_id = command->actor.user_id;
-        write->row.ip = command->actor.ip;
-        write->row.user_agent = command->actor.user_agent;
-        write->row.request_id = command->actor.request_id;
-    }
-    *step->audits_end = write;
-    step->audits_end = &write->next;
     return &write->row;
 }
 
