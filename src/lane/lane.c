@@ -159,7 +159,9 @@ enum err lane_post(struct lane *lane, struct command *command)
         queue_push_always(&lane->inbox, &command->node);
         return ERR_OK;
     }
-    if (queue_push(&lane->inbox, &command->node))
+    /* What was taken from the inbox and could not be looked at yet counts too. */
+    bool full = atomic_load_explicit(&lane->backlog, memory_order_relaxed) >= INBOX_COUNT_MAX;
+    if (!full && queue_push(&lane->inbox, &command->node))
         return ERR_OK;
     counter_add(COUNTER_OVERLOADED, 1);
     return ERR_OVERLOADED;
@@ -177,6 +179,7 @@ void lane_reply(struct lane *lane, struct command *command)
 void lane_make_ready(struct lane *lane, struct command *command)
 {
     list_append(&lane->ready, &command->node);
+    lane->ready_count++;
 }
 
 void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms)
@@ -240,23 +243,27 @@ static void take_inbox(struct lane *lane)
     struct list arrived;
     list_init(&arrived);
     queue_take(&lane->inbox, &arrived);
-    LIST_FOR_EACH(node, &arrived)
+    LIST_FOR_EACH(node, &arrived) {
         CONTAINER_OF(node, struct command, node)->arrived_ms = lane->now_ms;
+        lane->ready_count++;
+    }
     list_splice(&lane->ready, &arrived);
     LIST_FOR_EACH_SAFE(node, &lane->retrying) {
         struct command *command = CONTAINER_OF(node, struct command, node);
         if (command->retry_at_ms > lane->now_ms)
             continue;
         list_remove(node);
-        list_append(&lane->ready, node);
+        lane_make_ready(lane, command);
     }
 }
 
 static void look_at_ready(struct lane *lane)
 {
     while (!list_empty(&lane->ready) && batch_has_room_for_commands(lane) &&
-           lane->waiting_count < WAITING_COUNT_MAX)
+           lane->waiting_count < WAITING_COUNT_MAX) {
+        lane->ready_count--;
         look_at(lane, CONTAINER_OF(list_pop(&lane->ready), struct command, node));
+    }
 }
 
 /* Decided, but in a batch that the store does not take. */
@@ -279,14 +286,16 @@ static void refuse_overdue(struct lane *lane)
 {
     withdraw_overdue(lane);
     struct list *lines[] = {&lane->waiting, &lane->ready};
+    int32_t *counts[] = {&lane->waiting_count, &lane->ready_count};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         LIST_FOR_EACH_SAFE(node, lines[i]) {
             struct command *command = CONTAINER_OF(node, struct command, node);
+            if (lane->now_ms - command->arrived_ms <= COMMAND_WAIT_MS_MAX)
+                break; /* lines are in order of arrival, or nearly: the rest came later */
             if (!waited_too_long(lane, command))
                 continue;
             list_remove(node);
-            if (lines[i] == &lane->waiting)
-                lane->waiting_count--;
+            *counts[i] -= 1;
             refuse_late(lane, command);
         }
     }
@@ -366,7 +375,8 @@ int64_t lane_turn(struct lane *lane, int64_t now_ms)
     batch_submit(lane);
     /* 6. Nobody waits longer than the limit. */
     refuse_overdue(lane);
-    gauge_set(GAUGE_QUEUE_DEPTH, (int64_t)queue_depth(&lane->inbox));
+    atomic_store_explicit(&lane->backlog, lane->ready_count, memory_order_relaxed);
+    gauge_set(GAUGE_QUEUE_DEPTH, (int64_t)queue_depth(&lane->inbox) + lane->ready_count);
     gauge_set(GAUGE_QUEUE_WAITING, lane->waiting_count);
     return next_turn_ms(lane);
 }

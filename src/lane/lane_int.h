@@ -123,6 +123,8 @@ struct lane {
     struct list waiting;  /* deferred */
     struct list retrying; /* missed, or must not be lost: again at retry_at_ms */
     struct list paying;   /* struct payment_waiter */
+    int32_t ready_count;
+    _Atomic int32_t backlog; /* ready_count at the end of the last turn: any thread may read it */
     int32_t waiting_count;
     bool progress;        /* something was committed since the waiting were last looked at */
     struct map keys;      /* Idempotency-Keys under way: hash → command */
