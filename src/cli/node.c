@@ -281,13 +281,13 @@ void node_stop(struct node *node)
         http_server_stop(node->metrics_server, 0);
     if (node->lane_started)
         lane_stop(node->lane, NODE_DRAIN_MS);
+    store_close(node->store); /* its last answers are the lane's */
     if (node->pay != NULL)
         pay_destroy(node->pay);
     if (node->order != NULL)
         order_destroy(node->order);
     if (node->lane != NULL)
         lane_destroy(node->lane);
-    store_close(node->store);
     api_destroy(node->api);
     if (node->feed != NULL)
         feed_destroy(node->feed);

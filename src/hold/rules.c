@@ -92,7 +92,8 @@ struct reserve_decision rule_reserve(enum seat_state seat, const struct holder *
         return (struct reserve_decision){.verdict = RESERVE_GRANT};
     if (seat != SEAT_HELD)
         return refuse(ERR_SEAT_NOT_AVAILABLE, 0);
-    CHECK(holder != NULL);
+    if (holder == NULL)
+        return refuse(ERR_SEAT_NO_LONGER_AVAILABLE, 0); /* taken elsewhere, by a hold we do not know yet */
     bool lapsed = hold_is_lapsed(holder->held_until_ms, holder->paying, now_ms);
     if (uuid_equal(&holder->user_id, user_id))
         return (struct reserve_decision){.verdict = lapsed ? RESERVE_RENEW : RESERVE_MINE};

@@ -174,6 +174,9 @@ static void step_not_written(struct lane *lane, struct step *step, enum err err)
             due_hold_failed(lane, step);
         if (step->release == END_PAYMENT_FAILED)
             due_checkout_failed(lane, step);
+        bool only_audits = step->unit.seats == NULL && step->unit.snapshots == NULL;
+        for (struct audit_write *write = step->unit.audits; only_audits && write != NULL; write = write->next)
+            counter_add(COUNTER_AUDIT_DROPPED, 1);
         return;
     }
     if (must_not_be_lost(command)) {
@@ -211,6 +214,27 @@ static void step_missed(struct lane *lane, struct step *step)
     command->try_count++;
 }
 
+/* By another node, or by a try whose outcome was unknown: its answer is ours. */
+static void step_key_taken(struct lane *lane, struct step *step)
+{
+    payment_key_taken(lane, step);
+    struct command *command = step->command;
+    if (command == NULL) {
+        step_not_written(lane, step, ERR_STORE_UNAVAILABLE);
+        return;
+    }
+    seatmap_release(step->new_map);
+    step->new_map = NULL;
+    lane_lookups_forget(command);
+    lane_make_ready(lane, command);
+}
+
+/* Two that make the same id at once: the second is told what it would be told a moment later. */
+static bool makes_an_id(const struct command *command)
+{
+    return command->kind == COMMAND_EVENT_CREATE || command->kind == COMMAND_ORG_CREATE;
+}
+
 static void step_finish(struct lane *lane, struct step *step, const struct store_batch *batch)
 {
     step_unmark(step);
@@ -225,16 +249,8 @@ static void step_finish(struct lane *lane, struct step *step, const struct store
     case UNIT_MISSED:
         step_missed(lane, step);
         break;
-    case UNIT_KEY_TAKEN: /* by another node, or by a try whose outcome was unknown: its answer is ours */
-        seatmap_release(step->new_map);
-        step->new_map = NULL;
-        CHECK(step->command != NULL);
-        if (step->keyed != NULL) {
-            key_done(lane, step->keyed);
-            step->keyed->has_key = false;
-        }
-        lane_lookups_forget(step->command);
-        lane_make_ready(lane, step->command);
+    case UNIT_KEY_TAKEN:
+        step_key_taken(lane, step);
         break;
     case UNIT_BAD:
         counter_add(COUNTER_STORE_BAD_UNITS, 1);
@@ -243,7 +259,9 @@ static void step_finish(struct lane *lane, struct step *step, const struct store
         if (step->command != NULL && must_not_be_lost(step->command))
             lane_reply(lane, step->command); /* it would be refused for ever */
         else
-            step_not_written(lane, step, ERR_INTERNAL);
+            step_not_written(lane, step,
+                             step->command != NULL && makes_an_id(step->command) ? ERR_INVALID_REQUEST
+                                                                                 : ERR_INTERNAL);
         break;
     }
 }

@@ -239,6 +239,7 @@ void job_step_done(struct lane *lane, struct step *step, bool written)
         command->result = (struct result){.id = command->id, .status = 200, .now_ms = lane->now_ms};
         if (!must_end) {
             command->result.err = ERR_STORE_UNAVAILABLE;
+            command->result.message = "The store became unavailable; a part may be done. Ask again.";
             command->result.retry_after_seconds = 1;
         }
         lane_reply(lane, command);

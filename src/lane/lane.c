@@ -407,7 +407,7 @@ static void *lane_run(void *argument)
         int64_t next_ms = lane_turn(lane, now_ms);
         if (atomic_load(&lane->stopping)) {
             if (stop_at_ms == 0)
-                stop_at_ms = now_ms + COMMAND_WAIT_MS_MAX;
+                stop_at_ms = now_ms + lane->drain_ms;
             if (now_ms >= stop_at_ms || lane_is_drained(lane))
                 return NULL;
             next_ms = next_ms < now_ms + 10 ? next_ms : now_ms + 10;
@@ -429,9 +429,9 @@ enum err lane_start(struct lane *lane)
 
 void lane_stop(struct lane *lane, int64_t drain_ms)
 {
-    (void)drain_ms;
     if (!lane->started)
         return;
+    lane->drain_ms = drain_ms;
     atomic_store(&lane->stopping, true);
     uint64_t one = 1;
     ssize_t written = write(lane->inbox.fd, &one, sizeof(one));

@@ -68,6 +68,8 @@ bool lane_is_idle(const struct lane *lane); /* nothing in flight, waiting or due
 
 /* A thread that turns the lane whenever there is something to do. */
 enum err lane_start(struct lane *lane) MUST_CHECK;
-void lane_stop(struct lane *lane, int64_t drain_ms); /* finishes what is in flight, then ends the thread */
+/* Finishes what is in flight, at most drain_ms, then ends the thread. Close the store before the lane is
+ * destroyed: what it still answers is the lane's. */
+void lane_stop(struct lane *lane, int64_t drain_ms);
 
 #endif

@@ -151,6 +151,7 @@ struct lane {
     int64_t snapshot_at_ms;
     int64_t purge_at_ms;
 
+    int64_t drain_ms; /* how long it may take to stop */
     pthread_t thread;
     bool started;
     _Atomic bool stopping;
@@ -283,6 +284,7 @@ void job_free(struct seat_job *job);
 /* ---- payment.c ---- */
 void payment_started(struct lane *lane, struct step *step); /* the pin is committed: ask the gateway */
 void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step);
+void payment_key_taken(struct lane *lane, const struct step *step);
 void payments_wait_turn(struct lane *lane);                     /* those who waited long enough get 202 */
 void payments_abandon(struct lane *lane);                       /* the lane ends: so does the waiting */
 void due_checkouts_fail(struct lane *lane);                     /* payments past their deadline */

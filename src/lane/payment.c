@@ -99,8 +99,10 @@ void payments_abandon(struct lane *lane)
 {
     while (!list_empty(&lane->paying)) {
         struct command *command = waiter_remove(CONTAINER_OF(lane->paying.next, struct payment_waiter, node));
-        command->result =
-            (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+        struct hot_checkout *checkout = hot_checkout(lane->hot, &command->actor.org_id, &command->id);
+        command->result = (struct result){.status = 202, .now_ms = lane->now_ms};
+        if (checkout != NULL) /* it goes on after the next start */
+            answer_hot_checkout(lane, command, checkout);
         lane_reply(lane, command);
     }
 }
@@ -146,6 +148,23 @@ static void settle_submit(struct lane *lane, struct step *step, struct hot_check
         }
     }
     step_submit(step);
+}
+
+/* The key that was to be written with the outcome is used up: that `complete` is answered by the
+ * outcome alone. It may have stopped waiting since. */
+void payment_key_taken(struct lane *lane, const struct step *step)
+{
+    struct hot_checkout *checkout =
+        step->keyed != NULL ? map_get(&lane->hot->checkouts, &step->unit.checkouts->row.id) : NULL;
+    if (checkout == NULL)
+        return;
+    LIST_FOR_EACH(node, &checkout->waiters) {
+        struct command *command = CONTAINER_OF(node, struct payment_waiter, checkout_node)->command;
+        if (command == step->keyed) {
+            key_done(lane, command);
+            command->has_key = false;
+        }
+    }
 }
 
 void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step)

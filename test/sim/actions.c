@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the simulated users do, and what they make of the answers. An answer of
- * success is remembered as a promise; checks.c holds the store to it. */
+ * What the simulated users do: all that buyers, agents and admins can ask for,
+ * with ids that are fresh, old, somebody else's or nobody's. What may end a
+ * promise is noted when it is asked for, for its answer may never come. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static uint64_t pick(struct world *world, uint64_t bound)
 
 static struct uuid random_seat(struct world *world, int which)
 {
-    struct sim_event *event = map_get(&sim_store_tables(world->store)->events, &world->events[which]);
+    const struct sim_event *event = world_event(world, &world->events[which]);
     if (pick(world, 60) == 0)
         return uuid_make(&world->rng, world->now_ms); /* nobody knows this one */
     return event->seats[pick(world, (uint64_t)event->seat_count)].row.id;
@@ -29,10 +30,56 @@ static struct uuid remembered(struct world *world, const struct uuid *ids, int32
     return ids[pick(world, (uint64_t)known)];
 }
 
+static const char *random_cart(struct world *world, struct command *command)
+{
+    static const char *const carts[] = {"a basket", "another basket", "a third basket, with a long name"};
+    if (pick(world, 2) == 0)
+        return NULL;
+    return arena_text(command->arena, carts[pick(world, COUNT_OF(carts))]);
+}
+
+/* ---- What may end a promise ---- */
+
+static void may_end(struct world *world, const struct uuid *hold_id)
+{
+    struct promise *promise = map_get(&world->promises, hold_id);
+    if (promise != NULL)
+        promise->may_have_ended = true;
+}
+
+static void may_end_checkout(struct world *world, const struct uuid *checkout_id)
+{
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+        if (uuid_equal(&hold->row.checkout_id, checkout_id))
+            may_end(world, &hold->row.id);
+    }
+}
+
+static void may_end_event(struct world *world, const struct uuid *event_id)
+{
+    size_t position = 0;
+    struct promise *promise;
+    while ((promise = map_next(&world->promises, &position)) != NULL) {
+        if (uuid_equal(&promise->event_id, event_id))
+            promise->may_have_ended = true;
+    }
+}
+
+bool action_is_ending(const struct command *command)
+{
+    return command->kind == COMMAND_ADMIN_RELEASE || command->kind == COMMAND_SEATS_BLOCK ||
+           command->kind == COMMAND_EVENT_PATCH;
+}
+
+/* ---- Buyers ---- */
+
 /* Sometimes with a key; the same key with the same body comes again, and now and then with another. */
 static void maybe_key(struct world *world, struct command *command)
 {
-    if (pick(world, 4) != 0)
+    bool reads = command->kind == COMMAND_HOLD_GET || command->kind == COMMAND_CHECKOUT_GET;
+    if (pick(world, 4) != 0 || reads)
         return;
     uint64_t number = pick(world, WORLD_KEY_COUNT);
     command->has_key = true;
@@ -44,6 +91,18 @@ static void maybe_key(struct world *world, struct command *command)
         memcpy(command->body + 20, command->hold_seats.seat_ids[0].bytes + 8, 8);
 }
 
+/* Now and then an agent asks for the buyer, or somebody of another organization altogether. */
+static void maybe_other_actor(struct world *world, struct command *command)
+{
+    uint64_t who = pick(world, 60);
+    if (who == 0) {
+        command->actor.org_id = world->foreign_org_id;
+    } else if (who < 4) {
+        command->actor.role = ROLE_AGENT;
+        command->actor.user_id = world->admin_id;
+    }
+}
+
 static void ask_seats(struct world *world, const struct uuid *user_id)
 {
     struct command *command = world_command(world, COMMAND_HOLD_SEATS, user_id);
@@ -51,6 +110,7 @@ static void ask_seats(struct world *world, const struct uuid *user_id)
     int32_t count = pick(world, 3) == 0 ? 2 + (int32_t)pick(world, 3) : 1;
     command->hold_seats.event_id = world->events[which];
     command->hold_seats.several = count > 1;
+    command->hold_seats.cart_token = random_cart(world, command);
     command->hold_seats.seat_ids = ARENA_ARRAY(command->arena, struct uuid, count);
     for (int32_t i = 0; i < count; i++) {
         struct uuid id = random_seat(world, which);
@@ -60,7 +120,43 @@ static void ask_seats(struct world *world, const struct uuid *user_id)
         if (!twice)
             command->hold_seats.seat_ids[command->hold_seats.count++] = id;
     }
+    maybe_other_actor(world, command);
     maybe_key(world, command);
+    world_post(world, command);
+}
+
+/* Several questions of one user at once: the limits hold for all of them together. */
+static void ask_burst(struct world *world, const struct uuid *user_id)
+{
+    int which = (int)pick(world, WORLD_EVENT_COUNT);
+    const struct sim_event *event = world_event(world, &world->events[which]);
+    int32_t first = (int32_t)pick(world, (uint64_t)event->seat_count);
+    for (int32_t i = 0; i < 8; i++) {
+        struct command *command = world_command(world, COMMAND_HOLD_SEATS, user_id);
+        command->hold_seats.event_id = world->events[which];
+        command->hold_seats.seat_ids = ARENA_NEW(command->arena, struct uuid);
+        command->hold_seats.seat_ids[0] = event->seats[(first + i) % event->seat_count].row.id;
+        command->hold_seats.count = 1;
+        world_post(world, command);
+    }
+}
+
+/* Once more for a seat that one was promised: the same hold is the answer. */
+static void ask_again(struct world *world, const struct uuid *user_id)
+{
+    struct uuid hold_id = remembered(world, world->hold_ids, world->hold_id_count);
+    const struct promise *promise = map_get(&world->promises, &hold_id);
+    int which = promise != NULL ? world_event_index(world, &promise->event_id) : -1;
+    if (which < 0) {
+        ask_seats(world, user_id);
+        return;
+    }
+    struct command *command = world_command(world, COMMAND_HOLD_SEATS, &promise->user_id);
+    command->hold_seats.event_id = promise->event_id;
+    command->hold_seats.seat_ids = ARENA_NEW(command->arena, struct uuid);
+    command->hold_seats.seat_ids[0] =
+        world_event(world, &promise->event_id)->seats[promise->seat_index].row.id;
+    command->hold_seats.count = 1;
     world_post(world, command);
 }
 
@@ -70,8 +166,10 @@ static void ask_best(struct world *world, const struct uuid *user_id)
     command->hold_best.event_id = world->events[pick(world, WORLD_EVENT_COUNT)];
     command->hold_best.quantity = 1 + (int32_t)pick(world, 4);
     command->hold_best.adjacent = pick(world, 3) != 0;
+    command->hold_best.cart_token = random_cart(world, command);
     if (pick(world, 2) == 0)
         strcpy(command->hold_best.section, pick(world, 2) ? "A" : "B");
+    maybe_other_actor(world, command);
     world_post(world, command);
 }
 
@@ -83,15 +181,22 @@ static void ask_by_id(struct world *world, const struct uuid *user_id, enum comm
     command->id = checkout ? remembered(world, world->checkout_ids, world->checkout_id_count)
                            : remembered(world, world->hold_ids, world->hold_id_count);
     if (pick(world, 3) != 0) { /* mostly the owner asks */
-        struct promise *promise = map_get(&world->promises, &command->id);
-        struct sim_checkout *row = map_get(&sim_store_tables(world->store)->checkouts, &command->id);
+        const struct promise *promise = map_get(&world->promises, &command->id);
+        const struct sim_checkout *row = world_checkout(world, &command->id);
         if (promise != NULL)
             command->actor.user_id = command->actor.for_user_id = promise->user_id;
         if (row != NULL)
             command->actor.user_id = command->actor.for_user_id = row->row.user_id;
     }
     if (kind == COMMAND_CHECKOUT_COMPLETE)
-        command->checkout.payment_token = "tok";
+        command->checkout.payment_token = arena_text(command->arena, "tok");
+    if (kind == COMMAND_CHECKOUT_CANCEL)
+        command->checkout.notes = arena_text(command->arena, "changed my mind");
+    if (kind == COMMAND_HOLD_RELEASE)
+        may_end(world, &command->id);
+    if (kind == COMMAND_CHECKOUT_CANCEL || kind == COMMAND_CHECKOUT_COMPLETE)
+        may_end_checkout(world, &command->id);
+    maybe_other_actor(world, command);
     maybe_key(world, command);
     if (command->has_key)
         memcpy(command->body + 20, command->id.bytes + 8, 8);
@@ -106,9 +211,67 @@ static void ask_checkout(struct world *world, const struct uuid *user_id)
         command->checkout_start.hold_ids = ARENA_NEW(command->arena, struct uuid);
         command->checkout_start.hold_ids[0] = remembered(world, world->hold_ids, world->hold_id_count);
         command->checkout_start.hold_count = 1;
+    } else if (pick(world, 3) == 0) {
+        command->checkout_start.cart_token = random_cart(world, command);
     }
+    maybe_other_actor(world, command);
     maybe_key(world, command);
     world_post(world, command);
+}
+
+/* ---- Admins ---- */
+
+static void change_event(struct world *world, struct command *command, int which)
+{
+    command->event.fields = PATCH_NAME;
+    command->event.row.name = arena_text(command->arena, pick(world, 2) ? "Another name" : "A name");
+    uint64_t what = pick(world, 16);
+    if (what == 0) { /* the end of it: everything must come back */
+        command->event.fields |= PATCH_STATE;
+        command->event.row.state = EVENT_CANCELLED;
+        may_end_event(world, &command->id);
+    } else if (what < 11) {
+        struct policy *policy = &command->event.row.policy;
+        command->event.policy_fields = BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(4) | BIT(5);
+        policy->hold_ttl_seconds = 10 + (int32_t)pick(world, 20);
+        policy->checkout_extension_seconds = (int32_t)pick(world, 20);
+        policy->hold_max_seconds = 30 + (int32_t)pick(world, 40);
+        policy->release_grace_seconds = WORLD_GRACE_SECONDS_MIN + (int32_t)pick(world, 4);
+        policy->payment_max_seconds = 10 + (int32_t)pick(world, 20);
+        policy->max_seats_per_user = 2 + (int32_t)pick(world, 5);
+        if (policy->max_seats_per_user > world->max_seats[which])
+            world->max_seats[which] = policy->max_seats_per_user;
+    }
+}
+
+static void change_block(struct world *world, struct command *command, int which)
+{
+    const struct sim_event *event = world_event(world, &world->events[which]);
+    command->block.block_id = event->blocks[pick(world, (uint64_t)event->block_count)].id;
+    command->block.fields = PATCH_PRICE | (pick(world, 2) ? PATCH_CAPACITY : 0);
+    command->block.price_cents = 1000 + (int64_t)pick(world, 5) * 500;
+    command->block.capacity = 1 + (int32_t)pick(world, 5);
+}
+
+static void release_some(struct world *world, struct command *command, int which, struct uuid *seat)
+{
+    uint64_t how = pick(world, 10);
+    if (how == 0) {
+        command->release.event_id = world->events[which];
+        may_end_event(world, &world->events[which]);
+    } else if (how < 3) {
+        command->release.checkout_id = remembered(world, world->checkout_ids, world->checkout_id_count);
+        may_end_checkout(world, &command->release.checkout_id);
+    } else if (how < 6) {
+        *seat = remembered(world, world->hold_ids, world->hold_id_count);
+        command->release.hold_ids = seat;
+        command->release.hold_count = 1;
+        may_end(world, seat);
+    } else {
+        command->release.seat_ids = seat;
+        command->release.seat_count = 1;
+        may_end_event(world, &world->events[which]);
+    }
 }
 
 static void ask_admin(struct world *world)
@@ -126,27 +289,14 @@ static void ask_admin(struct world *world)
     if (kind == COMMAND_SEATS_BLOCK || kind == COMMAND_SEATS_UNBLOCK) {
         command->seats.seat_ids = seat;
         command->seats.count = 1;
+        if (kind == COMMAND_SEATS_BLOCK)
+            may_end_event(world, &world->events[which]);
     } else if (kind == COMMAND_ADMIN_RELEASE) {
-        if (pick(world, 10) == 0) {
-            command->release.event_id = world->events[which];
-        } else {
-            command->release.seat_ids = seat;
-            command->release.seat_count = 1;
-        }
+        release_some(world, command, which, seat);
     } else if (kind == COMMAND_EVENT_PATCH) {
-        command->event.fields = PATCH_NAME;
-        command->event.row.name = "Another name";
-        if (pick(world, 30) == 0) { /* the end of it: everything must come back */
-            command->event.fields |= PATCH_STATE;
-            command->event.row.state = EVENT_CANCELLED;
-        }
+        change_event(world, command, which);
     } else {
-        const struct sim_event *event =
-            map_get(&sim_store_tables(world->store)->events, &world->events[which]);
-        command->block.block_id = event->blocks[pick(world, (uint64_t)event->block_count)].id;
-        command->block.fields = PATCH_PRICE | (pick(world, 2) ? PATCH_CAPACITY : 0);
-        command->block.price_cents = 1000 + (int64_t)pick(world, 5) * 500;
-        command->block.capacity = 1 + (int32_t)pick(world, 5);
+        change_block(world, command, which);
     }
     world_post(world, command);
 }
@@ -155,17 +305,21 @@ void action_random(struct world *world)
 {
     const struct uuid *user_id = &world->users[pick(world, WORLD_USER_COUNT)];
     uint64_t what = pick(world, 100);
-    if (what < 35)
+    if (what < 26)
         ask_seats(world, user_id);
+    else if (what < 28)
+        ask_burst(world, user_id);
+    else if (what < 36)
+        ask_again(world, user_id);
     else if (what < 45)
         ask_best(world, user_id);
     else if (what < 52)
         ask_by_id(world, user_id, COMMAND_HOLD_EXTEND);
-    else if (what < 62)
+    else if (what < 60)
         ask_by_id(world, user_id, COMMAND_HOLD_RELEASE);
-    else if (what < 74)
+    else if (what < 73)
         ask_checkout(world, user_id);
-    else if (what < 84)
+    else if (what < 85)
         ask_by_id(world, user_id, COMMAND_CHECKOUT_COMPLETE);
     else if (what < 89)
         ask_by_id(world, user_id, COMMAND_CHECKOUT_CANCEL);
@@ -175,110 +329,4 @@ void action_random(struct world *world)
         ask_by_id(world, user_id, COMMAND_CHECKOUT_GET);
     else
         ask_admin(world);
-}
-
-/* ---- Answers ---- */
-
-static void remember(struct uuid *ids, int32_t *count, const struct uuid *id)
-{
-    ids[*count % WORLD_HOLD_MEMORY] = *id;
-    (*count)++;
-}
-
-/* Success was said: the store must have it, at this very moment. */
-static void promised(struct world *world, const struct command *command, const struct hold_view *view)
-{
-    const struct hold_row *row = &view->row;
-    const struct sim_hold *stored = map_get(&sim_store_tables(world->store)->holds, &row->id);
-    if (stored == NULL)
-        world_fail(world, "a hold was acknowledged that the store does not have");
-    if (!uuid_equal(&row->user_id, &command->actor.for_user_id))
-        world_fail(world, "a user was given somebody else's hold");
-    struct promise *promise = map_get(&world->promises, &row->id);
-    if (promise == NULL) {
-        promise = calloc(1, sizeof(*promise));
-        CHECK(promise != NULL);
-        map_put(&world->promises, &row->id, promise);
-        remember(world->hold_ids, &world->hold_id_count, &row->id);
-        promise->hold_id = row->id;
-        promise->event_id = row->event_id;
-        promise->user_id = row->user_id;
-        promise->seat_index = view->seat_index;
-    }
-    if (row->held_until_ms > promise->held_until_ms)
-        promise->held_until_ms = row->held_until_ms;
-}
-
-static void given_back(struct world *world, const struct uuid *hold_id)
-{
-    struct promise *promise = map_get(&world->promises, hold_id);
-    if (promise != NULL)
-        promise->given_back = true;
-}
-
-static void answered_holds(struct world *world, const struct command *command)
-{
-    for (int32_t i = 0; i < command->result.hold_count; i++)
-        promised(world, command, &command->result.holds[i]);
-    world->granted += command->result.status == 201 ? command->result.hold_count : 0;
-}
-
-static void answered_checkout(struct world *world, const struct command *command)
-{
-    const struct result *result = &command->result;
-    const struct sim_checkout *stored =
-        map_get(&sim_store_tables(world->store)->checkouts, &result->checkout.id);
-    if (stored == NULL)
-        world_fail(world, "a checkout was acknowledged that the store does not have");
-    if (command->kind == COMMAND_CHECKOUT_START)
-        remember(world->checkout_ids, &world->checkout_id_count, &result->checkout.id);
-    for (int32_t i = 0; i < result->ticket_count; i++) {
-        if (map_get(&sim_store_tables(world->store)->tickets, &result->tickets[i].id) == NULL)
-            world_fail(world, "a ticket was acknowledged that the store does not have");
-    }
-    if (command->kind == COMMAND_CHECKOUT_COMPLETE && result->status == 200) {
-        if (result->checkout.state != CHECKOUT_COMPLETED || result->ticket_count == 0)
-            world_fail(world, "a payment was acknowledged without tickets");
-        world->sold += result->ticket_count;
-    }
-}
-
-static void answered_release(struct world *world, const struct command *command)
-{
-    const struct sim_hold *stored = map_get(&sim_store_tables(world->store)->holds, &command->id);
-    if (stored == NULL || stored->row.state == HOLD_ACTIVE)
-        world_fail(world, "a release was acknowledged and the hold is still active");
-    given_back(world, &command->id);
-}
-
-void action_answered(struct world *world, struct command *command)
-{
-    enum err err = command->result.err;
-    if (err == ERR_STORE_UNAVAILABLE || err == ERR_OVERLOADED)
-        world->failed++;
-    else if (err == ERR_OUTCOME_UNKNOWN)
-        world->unknown++;
-    else if (err != ERR_OK)
-        world->refused++;
-    if (err == ERR_INTERNAL)
-        world_fail(world, "internal_error");
-    if (err != ERR_OK)
-        return;
-    switch (command->kind) {
-    case COMMAND_HOLD_SEATS:
-    case COMMAND_HOLD_BEST:
-    case COMMAND_HOLD_EXTEND:
-        answered_holds(world, command);
-        break;
-    case COMMAND_HOLD_RELEASE:
-        answered_release(world, command);
-        break;
-    case COMMAND_CHECKOUT_START:
-    case COMMAND_CHECKOUT_COMPLETE:
-    case COMMAND_CHECKOUT_CANCEL:
-        answered_checkout(world, command);
-        break;
-    default:
-        break;
-    }
 }

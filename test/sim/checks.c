@@ -8,7 +8,9 @@
  *     or a payment ended it.
  *  4. A block never holds and sells more than its capacity; a user never holds
  *     more than the policy allows.
- *  5. At rest, memory is what the store is, and nothing is overdue. */
+ *  5. Memory is what the store is, but for what is under way; at rest nothing is,
+ *     and nothing is overdue.
+ *  6. Whatever happened is audited, once. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,7 +72,8 @@ static void check_seats(struct world *world)
     const struct sim_tables *tables = sim_store_tables(world->store);
     for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
         const struct sim_event *event = map_get(&tables->events, &world->events[which]);
-        int32_t active[64] = {0}, sold[64] = {0}, per_user[WORLD_USER_COUNT] = {0};
+        int32_t active[WORLD_SEAT_COUNT_MAX] = {0}, sold[WORLD_SEAT_COUNT_MAX] = {0};
+        int32_t per_user[WORLD_USER_COUNT] = {0};
         size_t position = 0;
         const struct sim_hold *hold;
         while ((hold = map_next(&tables->holds, &position)) != NULL) {
@@ -91,11 +94,68 @@ static void check_seats(struct world *world)
                 world_fail(world, "a seat is sold twice, or without a ticket");
         }
         for (int user = 0; user < WORLD_USER_COUNT; user++) {
-            if (per_user[user] > event->row.policy.max_seats_per_user)
+            if (per_user[user] > world->max_seats[which])
                 world_fail(world, "a user holds more than the policy allows");
         }
         check_event(world, event, active);
     }
+}
+
+/* New holds of the last window, as far as this lane can remember them. A seat that is sold for late
+ * money was not asked for. */
+static void check_rates(struct world *world)
+{
+    const struct sim_tables *tables = sim_store_tables(world->store);
+    int32_t per_user[WORLD_USER_COUNT] = {0};
+    int64_t since_ms = world->now_ms - WORLD_RATE_SECONDS * 1000ll;
+    if (since_ms < world->started_ms)
+        since_ms = world->started_ms;
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&tables->holds, &position)) != NULL) {
+        bool late = hold->row.state == HOLD_CONVERTED && hold->row.created_ms == hold->row.ended_ms;
+        if (late || hold->row.created_ms <= since_ms || world_event_index(world, &hold->row.event_id) != 1)
+            continue;
+        for (int user = 0; user < WORLD_USER_COUNT; user++)
+            per_user[user] += uuid_equal(&hold->row.user_id, &world->users[user]);
+    }
+    for (int user = 0; user < WORLD_USER_COUNT; user++) {
+        if (per_user[user] > WORLD_RATE_HOLDS)
+            world_fail(world, "a user got more new holds than the rate allows");
+    }
+}
+
+/* Nobody is let in after an event was closed. */
+static void check_closed_events(struct world *world)
+{
+    const struct sim_tables *tables = sim_store_tables(world->store);
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&tables->holds, &position)) != NULL) {
+        const struct event_row *event = &world_event(world, &hold->row.event_id)->row;
+        if (event_is_open(event->state))
+            continue;
+        if (hold->row.created_ms > event->updated_ms)
+            world_fail(world, "a seat was held after its event was closed");
+        const struct sim_checkout *checkout = world_checkout(world, &hold->row.checkout_id);
+        bool paying = checkout != NULL && checkout->row.state == CHECKOUT_PROCESSING;
+        bool time_enough = world->quiet && world->now_ms - world->quiet_ms > 5000;
+        if (time_enough && hold->row.state == HOLD_ACTIVE && !paying)
+            world_fail(world, "a closed event does not come to be empty");
+    }
+}
+
+/* Time ends a hold after the grace, unless its owner asks anew. */
+static bool was_renewed(struct world *world, const struct hold_row *row)
+{
+    size_t position = 0;
+    const struct sim_hold *other;
+    while ((other = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+        if (uuid_equal(&other->row.seat_id, &row->seat_id) &&
+            uuid_equal(&other->row.user_id, &row->user_id) && other->row.created_ms == row->ended_ms)
+            return true;
+    }
+    return false;
 }
 
 /* A promise holds until its time: the hold is active, or was ended by somebody who may. */
@@ -112,6 +172,10 @@ static void check_promises(struct world *world)
             world_fail(world, "an acknowledged hold got shorter");
         if (hold->row.state == HOLD_EXPIRED && hold->row.ended_ms < promise->held_until_ms)
             world_fail(world, "a hold expired before its time");
+        if (hold->row.state == HOLD_EXPIRED &&
+            hold->row.ended_ms < hold->row.held_until_ms + WORLD_GRACE_SECONDS_MIN * 1000 &&
+            !was_renewed(world, &hold->row))
+            world_fail(world, "a hold was released before its grace was over");
         if (promise->given_back && hold->row.state == HOLD_ACTIVE)
             world_fail(world, "a hold that was given back is active again");
     }
@@ -148,17 +212,75 @@ static void check_checkouts(struct world *world)
     }
 }
 
+/* ---- Memory ---- */
+
+static void check_memory_checkouts(struct world *world)
+{
+    size_t position = 0;
+    const struct hot_checkout *checkout;
+    while ((checkout = map_next(&world->lane->hot->checkouts, &position)) != NULL) {
+        const struct sim_checkout *stored = world_checkout(world, &checkout->row.id);
+        if (!checkout->busy && (stored == NULL || stored->row.state != checkout->row.state ||
+                                stored->row.total_cents != checkout->row.total_cents ||
+                                stored->row.refund != checkout->row.refund))
+            world_fail(world, "memory and store disagree on a checkout");
+    }
+}
+
+/* What is not under way is as the store has it. */
+static void check_memory(struct world *world)
+{
+    const struct sim_tables *tables = sim_store_tables(world->store);
+    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
+        const struct sim_event *stored = map_get(&tables->events, &world->events[which]);
+        const struct hot_event *event = map_get(&world->lane->hot->events, &world->events[which]);
+        for (int32_t i = 0; i < stored->seat_count; i++) {
+            const struct seat_row *row = &stored->seats[i].row;
+            const struct hot_seat *seat = &event->seats[i];
+            if (seat->busy)
+                continue;
+            if (seat->version != row->version || seatmap_state(event->map, i) != row->state)
+                world_fail(world, "memory and store disagree on a seat");
+            if ((seat->hold != NULL) != (row->state == SEAT_HELD))
+                world_fail(world, "memory has no hold for a held seat, or the reverse");
+            if (seat->hold != NULL && (!uuid_equal(&seat->hold->id, &row->hold_id) ||
+                                       seat->hold->held_until_ms != row->held_until_ms))
+                world_fail(world, "memory and store disagree on a hold");
+            if (bit_get(event->free, i) != (row->state == SEAT_AVAILABLE))
+                world_fail(world, "a free seat is not offered, or the reverse");
+        }
+    }
+    check_memory_checkouts(world);
+}
+
+/* Nobody waits for something that is not under way. */
+static void check_waiting(struct world *world)
+{
+    const struct lane *lane = world->lane;
+    if (lane->in_flight == 0 && lane->waiting_count > 0 && !lane->progress)
+        world_fail(world, "somebody waits for nothing");
+    /* Nobody else writes to this store. */
+    if (sim_store_tables(world->store)->miss_count > 0)
+        world_fail(world, "a seat was not at the version that the lane expected");
+}
+
 void check_step(struct world *world)
 {
+    check_waiting(world);
     check_seats(world);
     check_promises(world);
-    if (world->step % 16 == 0)
-        check_checkouts(world);
+    check_memory(world);
+    if (world->step % 16 != 0)
+        return;
+    check_checkouts(world);
+    check_rates(world);
+    check_closed_events(world);
+    gateway_check(world, false);
 }
 
 /* ---- At rest ---- */
 
-static void check_memory(struct world *world)
+static void check_memory_at_rest(struct world *world)
 {
     const struct sim_tables *tables = sim_store_tables(world->store);
     struct hot *hot = world->lane->hot;
@@ -166,16 +288,8 @@ static void check_memory(struct world *world)
         const struct sim_event *stored = map_get(&tables->events, &world->events[which]);
         struct hot_event *event = map_get(&hot->events, &world->events[which]);
         for (int32_t i = 0; i < stored->seat_count; i++) {
-            const struct seat_row *row = &stored->seats[i].row;
-            struct hot_seat *seat = &event->seats[i];
-            if (seat->busy)
+            if (event->seats[i].busy)
                 world_fail(world, "a seat is busy at rest");
-            if (seat->version != row->version || seatmap_state(event->map, i) != row->state)
-                world_fail(world, "memory and store disagree on a seat");
-            if ((seat->hold != NULL) != (row->state == SEAT_HELD))
-                world_fail(world, "memory has no hold for a held seat, or the reverse");
-            if (bit_get(event->free, i) != (row->state == SEAT_AVAILABLE))
-                world_fail(world, "a free seat is not offered, or the reverse");
         }
         for (int32_t block = 0; block < stored->block_count; block++) {
             if (event->pending_by_block[block] != 0)
@@ -183,7 +297,41 @@ static void check_memory(struct world *world)
         }
         if (event->unit_count != 0 || event->exclusive)
             world_fail(world, "an event is closed for changes at rest");
+        size_t position = 0;
+        const struct hot_user *user;
+        while ((user = map_next(&event->users, &position)) != NULL) {
+            if (user->hold_count != 0 || user->pending_count != 0 || user->pending_more != 0)
+                world_fail(world, "a user counts something at rest");
+        }
     }
+    if (hot->holds.count != 0 || hot->checkouts.count != 0)
+        world_fail(world, "memory keeps what has ended");
+    if (world->lane->waiting_count != 0 || world->lane->settling.count != 0)
+        world_fail(world, "something waits at rest");
+}
+
+static void check_audit(struct world *world)
+{
+    const struct sim_tables *tables = sim_store_tables(world->store);
+    int64_t holds[HOLD_STATE_COUNT] = {0}, completed = 0;
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&tables->holds, &position)) != NULL)
+        holds[hold->row.state]++;
+    position = 0;
+    const struct sim_checkout *checkout;
+    while ((checkout = map_next(&tables->checkouts, &position)) != NULL)
+        completed += checkout->row.state == CHECKOUT_COMPLETED;
+    if (tables->audits[AUDIT_SEAT_RESERVED] != (int64_t)tables->holds.count ||
+        tables->audits[AUDIT_SEAT_HOLD_EXPIRED] != holds[HOLD_EXPIRED] ||
+        tables->audits[AUDIT_SEAT_RELEASED] != holds[HOLD_CANCELLED] ||
+        tables->audits[AUDIT_SEAT_SOLD] != holds[HOLD_CONVERTED])
+        world_fail(world, "a hold began or ended without being audited once");
+    if (holds[HOLD_CONVERTED] != (int64_t)tables->tickets.count)
+        world_fail(world, "as many holds are converted as there are tickets: not so");
+    if (tables->audits[AUDIT_CHECKOUT_STARTED] != (int64_t)tables->checkouts.count ||
+        tables->audits[AUDIT_CHECKOUT_COMPLETED] != completed)
+        world_fail(world, "a checkout began or was completed without being audited once");
 }
 
 void check_quiet(struct world *world)
@@ -208,4 +356,7 @@ void check_quiet(struct world *world)
             world_fail(world, "a refund is still owed");
     }
     check_memory(world);
+    check_memory_at_rest(world);
+    check_audit(world);
+    gateway_check(world, true);
 }

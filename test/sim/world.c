@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The world's clockwork: time, the gateway, crashes. */
+ * The world's clockwork: time, commands, crashes, its beginning and end. */
 #include "world.h"
 
 #include <stdio.h>
@@ -10,71 +10,28 @@
 
 static const int64_t world_begin_ms = 1700000000000;
 
-struct payment {
-    struct list node;
-    struct uuid org_id;
-    struct uuid checkout_id;
-    int64_t at_ms;
-    int32_t attempt;
-    bool refund;
-};
-
-/* ---- The gateway: answers after a while, sometimes "unknown" first, sometimes very late ---- */
-
-static void gateway_ask(struct world *world, const struct lane_charge *charge, bool refund)
+int world_event_index(const struct world *world, const struct uuid *event_id)
 {
-    struct payment *payment = calloc(1, sizeof(*payment));
-    CHECK(payment != NULL);
-    payment->org_id = charge->org_id;
-    payment->checkout_id = charge->checkout_id;
-    payment->attempt = charge->attempt;
-    payment->refund = refund;
-    int64_t longest = rng_below(&world->rng, 8) == 0 ? 60000 : 2000;
-    payment->at_ms = world->now_ms + 1 + (int64_t)rng_below(&world->rng, (uint64_t)longest);
-    list_append(&world->payments, &payment->node);
-}
-
-static void gateway_charge(void *context, const struct lane_charge *charge)
-{
-    gateway_ask(context, charge, false);
-}
-
-static void gateway_refund(void *context, const struct lane_charge *charge)
-{
-    gateway_ask(context, charge, true);
-}
-
-/* The same checkout is always answered the same: it is the idempotency key. */
-static enum payment_outcome gateway_outcome(struct world *world, const struct payment *payment)
-{
-    if (!world->quiet && rng_below(&world->rng, 6) == 0)
-        return PAYMENT_UNKNOWN;
-    return payment->refund || payment->checkout_id.bytes[15] % 4 != 0 ? PAYMENT_PAID : PAYMENT_DECLINED;
-}
-
-static void gateway_turn(struct world *world)
-{
-    LIST_FOR_EACH_SAFE(node, &world->payments) {
-        struct payment *payment = CONTAINER_OF(node, struct payment, node);
-        if (payment->at_ms > world->now_ms)
-            continue;
-        enum payment_outcome outcome = gateway_outcome(world, payment);
-        struct command *command = world_command(
-            world, payment->refund ? COMMAND_REFUND_SETTLED : COMMAND_PAYMENT_SETTLED, &world->admin_id);
-        command->actor.role = ROLE_SYSTEM;
-        command->id = payment->checkout_id;
-        command->payment.outcome = outcome;
-        command->payment.attempt = payment->attempt;
-        world_post(world, command);
-        /* It may well tell the same twice. */
-        bool again = outcome == PAYMENT_UNKNOWN || (!world->quiet && rng_below(&world->rng, 20) == 0);
-        payment->at_ms = world->now_ms + 1000;
-        payment->attempt++;
-        if (again)
-            continue;
-        list_remove(node);
-        free(payment);
+    for (int i = 0; i < WORLD_EVENT_COUNT; i++) {
+        if (uuid_equal(&world->events[i], event_id))
+            return i;
     }
+    return -1;
+}
+
+const struct sim_event *world_event(struct world *world, const struct uuid *event_id)
+{
+    return map_get(&sim_store_tables(world->store)->events, event_id);
+}
+
+const struct sim_hold *world_hold(struct world *world, const struct uuid *hold_id)
+{
+    return map_get(&sim_store_tables(world->store)->holds, hold_id);
+}
+
+const struct sim_checkout *world_checkout(struct world *world, const struct uuid *checkout_id)
+{
+    return map_get(&sim_store_tables(world->store)->checkouts, checkout_id);
 }
 
 /* ---- Commands ---- */
@@ -83,8 +40,9 @@ static void command_done(struct command *command)
 {
     struct world *world = command->owner;
     world->in_flight--;
+    world->ending_count -= action_is_ending(command);
     if (!world->crashing)
-        action_answered(world, command);
+        answer_check(world, command);
     struct arena *arena = command->arena;
     command_deinit(command);
     arena_deinit(arena);
@@ -113,6 +71,7 @@ void world_post(struct world *world, struct command *command)
 {
     world->posted++;
     world->in_flight++;
+    world->ending_count += action_is_ending(command);
     enum err err = lane_post(world->lane, command);
     CHECK(err == ERR_OK); /* the simulated users are too few to fill the inbox */
 }
@@ -138,6 +97,7 @@ void world_advance(struct world *world)
 
 static void lane_begin(struct world *world)
 {
+    world->started_ms = world->now_ms;
     char why[256];
     enum err err = directory_create(&world->directory);
     CHECK(err == ERR_OK);
@@ -168,16 +128,11 @@ void world_restart(struct world *world)
 {
     world->restarts++;
     lane_end(world);
-    /* Half of what the gateway was asked is forgotten with the node; the lane asks again. */
-    LIST_FOR_EACH_SAFE(node, &world->payments) {
-        if (rng_below(&world->rng, 2) == 0)
-            continue;
-        list_remove(node);
-        free(CONTAINER_OF(node, struct payment, node));
-    }
+    gateway_forget_some(world);
     world->now_ms += (int64_t)rng_below(&world->rng, 5000);
     sim_store_set_now(world->store, world->now_ms);
     lane_begin(world);
+    gateway_check_start(world);
 }
 
 void world_calm(struct world *world)
@@ -185,6 +140,7 @@ void world_calm(struct world *world)
     struct sim_faults none = {.delay_ms_max = 2};
     sim_store_set_faults(world->store, &none);
     world->quiet = true;
+    world->quiet_ms = world->now_ms;
 }
 
 void world_pick_faults(struct world *world)
@@ -243,9 +199,9 @@ static void make_event(struct world *world, int32_t which)
     policy->hold_max_seconds = 60;
     policy->release_grace_seconds = 2;
     policy->payment_max_seconds = 20;
-    policy->max_seats_per_user = 5;
-    policy->rate_limit_holds = which == 0 ? 0 : 6;
-    policy->rate_limit_window_seconds = 30;
+    policy->max_seats_per_user = world->max_seats[which] = 5;
+    policy->rate_limit_holds = which == 0 ? 0 : WORLD_RATE_HOLDS;
+    policy->rate_limit_window_seconds = WORLD_RATE_SECONDS;
     policy->forbid_single_seat_gaps = which;
     world_post(world, create);
     run_until_answered(world);
@@ -273,12 +229,16 @@ void world_init(struct world *world, uint64_t seed)
     rng_init_seed(&world->rng, seed);
     list_init(&world->payments);
     map_init(&world->promises);
+    map_init(&world->accounts);
+    map_init(&world->tickets);
+    map_init(&world->answers);
     world->store = sim_store_create(rng_next(&world->rng));
     sim_store_set_now(world->store, world->now_ms);
     world_calm(world);
     for (int i = 0; i < WORLD_USER_COUNT; i++)
         world->users[i] = uuid_make(&world->rng, world->now_ms);
     world->admin_id = uuid_make(&world->rng, world->now_ms);
+    world->foreign_org_id = uuid_make(&world->rng, world->now_ms);
     lane_begin(world);
     struct command *org = world_command(world, COMMAND_ORG_CREATE, &world->admin_id);
     org->actor.role = ROLE_OPERATOR;
@@ -293,12 +253,16 @@ void world_deinit(struct world *world)
 {
     lane_end(world);
     store_close(world->store);
-    struct list *node;
-    while ((node = list_pop(&world->payments)) != NULL)
-        free(CONTAINER_OF(node, struct payment, node));
+    gateway_deinit(world);
     size_t position = 0;
     struct promise *promise;
     while ((promise = map_next(&world->promises, &position)) != NULL)
         free(promise);
     map_deinit(&world->promises);
+    map_deinit(&world->tickets);
+    position = 0;
+    struct kept_answer *answer;
+    while ((answer = map_next(&world->answers, &position)) != NULL)
+        free(answer);
+    map_deinit(&world->answers);
 }

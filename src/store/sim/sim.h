@@ -49,9 +49,10 @@ struct sim_tables {
     struct map holds;     /* sim_hold, ended ones too */
     struct map checkouts; /* sim_checkout */
     struct map tickets;   /* ticket_row */
-    struct map keys;      /* by the first half of the hash */
+    struct map keys;      /* by organization and the first half of the hash */
     struct map batches;   /* ids that are used up */
     int64_t audit_count;
+    int64_t audits[AUDIT_ACTION_COUNT];
     int64_t commit_count;
     int64_t miss_count;
 };

@@ -89,17 +89,18 @@ void sim_tables_deinit(struct sim_store *sim)
 
 /* ---- Writing ---- */
 
-static struct uuid half_key(const uint8_t key[32])
+static struct uuid half_key(const struct uuid *org_id, const uint8_t key[32])
 {
     struct uuid id;
-    memcpy(id.bytes, key, sizeof(id.bytes));
+    for (size_t i = 0; i < sizeof(id.bytes); i++)
+        id.bytes[i] = key[i] ^ org_id->bytes[i];
     return id;
 }
 
 static struct sim_key *find_key(struct sim_store *sim, const struct uuid *org_id, const uint8_t key[32],
                                 int64_t now_ms)
 {
-    struct uuid id = half_key(key);
+    struct uuid id = half_key(org_id, key);
     struct sim_key *found = map_get(&sim->tables.keys, &id);
     bool fresh = found != NULL && uuid_equal(&found->org_id, org_id) && memcmp(found->key, key, 32) == 0 &&
                  found->created_ms > now_ms - IDEMPOTENCY_HOURS * 3600 * 1000ll;
@@ -212,7 +213,7 @@ static void write_layout(struct sim_store *sim, const struct layout_write *write
 
 static void write_key(struct sim_store *sim, const struct key_write *write)
 {
-    struct uuid id = half_key(write->key);
+    struct uuid id = half_key(&write->org_id, write->key);
     struct sim_key *key = map_get(&sim->tables.keys, &id);
     if (key == NULL) {
         key = calloc(1, sizeof(*key));
@@ -281,8 +282,10 @@ static void write_unit(struct sim_store *sim, struct store_unit *unit)
         *ticket = write->row;
         map_put(&sim->tables.tickets, &ticket->id, ticket);
     }
-    for (const struct audit_write *write = unit->audits; write != NULL; write = write->next)
+    for (const struct audit_write *write = unit->audits; write != NULL; write = write->next) {
         sim->tables.audit_count++;
+        sim->tables.audits[write->row.action]++;
+    }
     write_seats(sim, unit);
     if (unit->key != NULL)
         write_key(sim, unit->key);

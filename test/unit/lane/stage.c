@@ -71,6 +71,16 @@ void stage_finish(struct stage *stage)
     assert_int_equal(stage->waiting_count, 0);
 }
 
+void stage_until_event(struct stage *stage, enum event_state state)
+{
+    const struct sim_event *event = map_get(&sim_store_tables(stage->store)->events, &stage->event_id);
+    for (int i = 0; i < 1000 && event->row.state != state; i++) {
+        stage->now_ms++;
+        stage_turn(stage);
+    }
+    assert_int_equal(event->row.state, state);
+}
+
 void stage_faults(struct stage *stage, struct sim_faults faults)
 {
     sim_store_set_faults(stage->store, &faults);

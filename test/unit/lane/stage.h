@@ -65,9 +65,10 @@ int stage_setup(void **state);           /* for cmocka: the plain stage */
 int stage_teardown(void **state);
 
 /* ---- Time ---- */
-void stage_turn(struct stage *stage);             /* one turn, now */
-void stage_pass(struct stage *stage, int64_t ms); /* time goes by */
-void stage_finish(struct stage *stage);           /* until every ask is answered */
+void stage_turn(struct stage *stage);                                /* one turn, now */
+void stage_pass(struct stage *stage, int64_t ms);                    /* time goes by */
+void stage_finish(struct stage *stage);                              /* until every ask is answered */
+void stage_until_event(struct stage *stage, enum event_state state); /* is committed, and not a turn longer */
 void stage_faults(struct stage *stage, struct sim_faults faults);
 void stage_calm(struct stage *stage);
 

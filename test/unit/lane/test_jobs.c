@@ -189,9 +189,7 @@ static void test_emptying_an_event_survives_a_failing_store(void **state)
     struct stage *stage = full_house();
     struct ask *cancel = ask_event_state(stage, EVENT_CANCELLED);
     stage_post(cancel);
-    stage_turn(stage);
-    stage->now_ms++;
-    stage_turn(stage);
+    stage_until_event(stage, EVENT_CANCELLED);
     stage_faults(stage, (struct sim_faults){.fail = 1000});
     stage_pass(stage, 5000);
     assert_true(cancel->done);
@@ -209,9 +207,7 @@ static void test_emptying_an_event_goes_on_after_a_restart(void **state)
     (void)state;
     struct stage *stage = full_house();
     stage_post(ask_event_state(stage, EVENT_CANCELLED));
-    stage_turn(stage);
-    stage->now_ms++;
-    stage_turn(stage);
+    stage_until_event(stage, EVENT_CANCELLED);
     stage_restart(stage);
     stage_pass(stage, 1000);
     assert_int_equal(count(stage, SEAT_AVAILABLE), 700);
@@ -298,6 +294,29 @@ static void test_a_change_that_waited_too_long_opens_the_gate_again(void **state
     stage_check_rest(stage);
 }
 
+static void test_a_refused_change_lets_those_go_on_who_waited_before_it(void **state)
+{
+    struct stage *stage = *state;
+    stage_hold(stage, 2, STAGE_SEAT_B);
+    stage_hold(stage, 2, STAGE_SEAT_B + 1);
+    struct ask *first = ask_seat(stage, 0, 3), *second = ask_seat(stage, 1, 3);
+    struct ask *patch = ask_id(stage, COMMAND_BLOCK_PATCH, -1, &stage->event_id);
+    patch->command.block.block_id = stage_event(stage)->map->blocks[1].id;
+    patch->command.block.fields = PATCH_CAPACITY;
+    patch->command.block.capacity = 1; /* less than is taken: refused, when its turn comes */
+    stage_post(first);
+    stage_turn(stage);
+    stage_post(second); /* waits for the first one's commit … */
+    stage_turn(stage);
+    stage_post(patch); /* … and so does the change, with the gate closed */
+    stage_turn(stage);
+    stage_pass(stage, 20);
+    assert_int_equal(patch->command.result.err, ERR_BLOCK_AT_CAPACITY);
+    assert_true(second->done);
+    assert_int_equal(second->command.result.err, ERR_SEAT_HELD);
+    stage_check_rest(stage);
+}
+
 static void test_changes_of_an_event_go_one_after_another(void **state)
 {
     struct stage *stage = *state;
@@ -368,6 +387,7 @@ int main(void)
         ON_STAGE(test_a_failed_change_of_an_event_lets_the_others_go_on),
         ON_STAGE(test_a_wrong_change_does_not_close_the_gate),
         ON_STAGE(test_a_change_that_waited_too_long_opens_the_gate_again),
+        ON_STAGE(test_a_refused_change_lets_those_go_on_who_waited_before_it),
         ON_STAGE(test_changes_of_an_event_go_one_after_another),
         ON_STAGE(test_a_layout_in_use_stays),
         ON_STAGE(test_a_block_does_not_shrink_below_what_is_taken),

@@ -307,6 +307,20 @@ static void test_late_money_is_given_back_if_a_seat_is_taken(void **state)
     stage_check_rest(stage);
 }
 
+static void test_late_money_is_given_back_if_the_block_is_full(void **state)
+{
+    struct stage *stage = *state;
+    stage_hold(stage, 0, STAGE_SEAT_B);
+    struct uuid checkout = stage_checkout(stage, 0);
+    pay_in_vain(stage, &checkout);
+    for (int32_t i = 1; i <= 3; i++)
+        stage_hold(stage, 1, STAGE_SEAT_B + i); /* three are all that this block may have */
+    settle(stage, &checkout, PAYMENT_PAID);
+    assert_int_equal(stage_seat(stage, STAGE_SEAT_B), SEAT_AVAILABLE);
+    assert_int_equal(stage_checkout_row(stage, &checkout)->refund, REFUND_OWED);
+    stage_check_rest(stage);
+}
+
 static void test_late_money_told_twice_is_taken_once(void **state)
 {
     struct stage *stage = *state;
@@ -401,9 +415,7 @@ static void test_nothing_is_charged_for_an_event_that_is_being_emptied(void **st
     struct uuid checkout = two_seats(stage);
     struct ask *cancel = ask_event_state(stage, EVENT_CANCELLED);
     stage_post(cancel);
-    stage_turn(stage);
-    stage->now_ms++;
-    stage_turn(stage); /* the event is cancelled; its seats come back next */
+    stage_until_event(stage, EVENT_CANCELLED); /* its seats come back next */
     stage_faults(stage, (struct sim_faults){.fail = 1000});
     stage_pass(stage, 5); /* … but the store takes nothing more */
     stage_calm(stage);
@@ -504,6 +516,7 @@ int main(void)
         ON_STAGE(test_nothing_is_charged_when_the_pin_is_not_committed),
         ON_STAGE(test_late_money_takes_the_seats_if_all_are_free),
         ON_STAGE(test_late_money_is_given_back_if_a_seat_is_taken),
+        ON_STAGE(test_late_money_is_given_back_if_the_block_is_full),
         ON_STAGE(test_late_money_told_twice_is_taken_once),
         ON_STAGE(test_late_money_told_twice_is_given_back_once),
         ON_STAGE(test_late_money_waits_for_an_uncommitted_seat),

@@ -506,6 +506,30 @@ static void test_a_command_that_waited_too_long_is_refused(void **state)
     stage_check_rest(stage);
 }
 
+static void test_a_decided_command_is_withdrawn_when_the_store_takes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    stage_faults(stage, (struct sim_faults){.lose_before = 1000, .stay_unknown = 1000});
+    for (int i = 0; i < BATCH_COUNT_IN_FLIGHT_MAX; i++)
+        assert_int_equal(stage_do(ask_seat(stage, i, i)), ERR_OUTCOME_UNKNOWN);
+    struct ask *decided = ask_seat(stage, 5, STAGE_SEAT_B);
+    stage_post(decided);
+    stage_pass(stage, COMMAND_WAIT_MS_MAX);
+    assert_false(decided->done);
+    stage_pass(stage, 100);
+    assert_true(decided->done);
+    assert_int_equal(decided->command.result.err, ERR_OVERLOADED);
+    struct hot_event *event = stage_event(stage);
+    assert_false(event->seats[STAGE_SEAT_B].busy);
+    assert_int_equal(event->pending_by_block[1], 0);
+    assert_int_equal(event->unit_count, BATCH_COUNT_IN_FLIGHT_MAX);
+    stage_calm(stage);
+    stage_pass(stage, 3000);
+    stage_check_rest(stage);
+    assert_int_equal(stage_seat(stage, STAGE_SEAT_B), SEAT_AVAILABLE);
+    assert_int_equal(stage_do(ask_seat(stage, 5, STAGE_SEAT_B)), ERR_OK);
+}
+
 static void test_a_release_is_never_refused_for_waiting(void **state)
 {
     struct stage *stage = *state;
@@ -625,6 +649,7 @@ int main(void)
         ON_STAGE(test_a_layout_whose_outcome_was_unknown_is_put_in_place),
         ON_STAGE(test_others_are_served_while_an_outcome_stays_unknown),
         ON_STAGE(test_a_command_that_waited_too_long_is_refused),
+        ON_STAGE(test_a_decided_command_is_withdrawn_when_the_store_takes_nothing),
         ON_STAGE(test_a_release_is_never_refused_for_waiting),
         ON_STAGE(test_a_full_inbox_refuses_reserves_and_takes_releases),
         cmocka_unit_test(test_expiries_go_on_while_reserves_fill_every_batch),
