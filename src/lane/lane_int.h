@@ -126,10 +126,11 @@ struct lane {
     int32_t ready_count;
     _Atomic int32_t backlog; /* ready_count at the end of the last turn: any thread may read it */
     int32_t waiting_count;
-    bool progress;        /* something was committed since the waiting were last looked at */
-    struct map keys;      /* Idempotency-Keys under way: hash → command */
-    struct map settling;  /* ended checkouts that an uncommitted batch changes: late money */
-    int32_t lookup_count; /* lookups of commands that the store has not answered yet */
+    bool progress;         /* something was committed since the waiting were last looked at */
+    struct map keys;       /* Idempotency-Keys under way: hash → command */
+    struct map settling;   /* ended checkouts that an uncommitted batch changes: late money */
+    int64_t settled_count; /* how often such a change came to its end */
+    int32_t lookup_count;  /* lookups of commands that the store has not answered yet */
 
     struct lane_batch *gathering;
     int32_t in_flight;
@@ -173,6 +174,8 @@ struct key_write *key_write(struct step *step, struct command *command);
 struct store_lookup *lane_lookup(struct lane *lane, struct command *command, enum lookup_kind kind,
                                  const struct uuid *id);
 void lane_lookups_forget(struct command *command);
+/* An ended checkout was changed since the store was asked: what it said may be history. */
+bool lane_lookup_is_stale(const struct lane *lane, const struct store_lookup *lookup);
 
 /* ---- step.c ---- */
 struct step *step_begin(struct lane *lane, struct command *command);

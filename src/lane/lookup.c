@@ -11,6 +11,7 @@ struct command_lookup {
     struct command_lookup *next;
     struct lane *lane;
     struct command *command;
+    int64_t settled_count; /* of the lane, when the store was asked */
     bool done;
 };
 
@@ -35,6 +36,7 @@ struct store_lookup *lane_lookup(struct lane *lane, struct command *command, enu
     own = ARENA_NEW(command->arena, struct command_lookup);
     own->lane = lane;
     own->command = command;
+    own->settled_count = lane->settled_count;
     own->next = command->lane_state;
     command->lane_state = own;
     own->lookup.kind = kind;
@@ -55,6 +57,11 @@ struct store_lookup *lane_lookup(struct lane *lane, struct command *command, enu
     own->done = true;
     own->lookup.err = err;
     return &own->lookup;
+}
+
+bool lane_lookup_is_stale(const struct lane *lane, const struct store_lookup *lookup)
+{
+    return CONTAINER_OF(lookup, const struct command_lookup, lookup)->settled_count != lane->settled_count;
 }
 
 void lane_lookups_forget(struct command *command)

@@ -333,9 +333,10 @@ static enum decision settle_late(struct lane *lane, struct command *command)
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_CHECKOUT, &command->id);
     if (lookup == NULL)
         return LOOKING_UP;
-    if (lookup->err != ERR_OK) {
+    if (lookup->err != ERR_OK || lane_lookup_is_stale(lane, lookup)) {
+        int64_t delay_ms = lookup->err != ERR_OK ? PAYMENT_END_RETRY_MS : 0;
         lane_lookups_forget(command);
-        lane_retry(lane, command, PAYMENT_END_RETRY_MS);
+        lane_retry(lane, command, delay_ms);
         return DECIDED;
     }
     /* Anything else was settled already: the gateway may tell us twice. */

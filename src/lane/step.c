@@ -202,8 +202,8 @@ static void step_mark(struct step *step, bool busy)
             checkout->busy = busy;
         else if (!write->insert && busy)
             map_put(&lane->settling, &write->row.id, step);
-        else if (!write->insert)
-            map_remove(&lane->settling, &write->row.id);
+        else if (!write->insert && map_remove(&lane->settling, &write->row.id) != NULL)
+            lane->settled_count++;
     }
     for (struct user_pending *pending = step->users; pending != NULL; pending = pending->next) {
         pending->user->pending_count += sign * pending->count;
