@@ -88,7 +88,8 @@ static void maybe_key(struct world *world, struct command *command)
     memcpy(command->body, &command->kind, sizeof(command->kind));
     memcpy(command->body + 4, &command->actor.user_id, sizeof(struct uuid));
     if (command->kind == COMMAND_HOLD_SEATS)
-        memcpy(command->body + 20, command->hold_seats.seat_ids[0].bytes + 8, 8);
+        sha256(command->hold_seats.seat_ids, sizeof(struct uuid) * (size_t)command->hold_seats.count,
+               command->body);
 }
 
 /* Now and then an agent asks for the buyer, or somebody of another organization altogether. */
