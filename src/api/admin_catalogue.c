@@ -139,10 +139,14 @@ static void take_policy_field(struct body *body, struct command *command, int nu
 
 static void take_policy(struct body *body, struct command *command)
 {
+#define FIELD_NAME(name, initial, least, most) #name,
+    static const char *const names[] = {POLICY_MAP(FIELD_NAME)};
+#undef FIELD_NAME
     struct policy *policy = &command->event.row.policy;
     int number = 0;
     if (!body_enter(body, "policy"))
         return;
+    body_allow_only(body, names, COUNT_OF(names));
 #define TAKE_FIELD(name, initial, least, most)                                                               \
     take_policy_field(body, command, number++, #name, least, most, &policy->name);
     POLICY_MAP(TAKE_FIELD)

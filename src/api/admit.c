@@ -86,6 +86,8 @@ static enum err api_identify(struct api_call *call)
     call->actor.user_id = claims.user_id;
     call->actor.for_user_id = claims.user_id;
     call->actor.role = claims.role;
+    call->token_org_id = claims.org_id;
+    call->token_expires_ms = claims.expires_ms;
     if (uuid_is_nil(&claims.org_id))
         return claims.role == ROLE_OPERATOR ? ERR_OK : ERR_UNAUTHORIZED;
     if (!directory_has_org(call->api->config.directory, &claims.org_id))

@@ -42,6 +42,8 @@ struct api_call {
     struct http_request *http;
     struct api *api;
     struct actor actor;
+    struct uuid token_org_id; /* an operator may act elsewhere */
+    int64_t token_expires_ms;
     /* What is wrong with the request: details of a 400 */
     const char *field;
     const char *message;

@@ -123,6 +123,20 @@ void body_leave(struct body *body)
     body->object = body->root;
 }
 
+void body_allow_only(struct body *body, const char *const *keys, size_t count)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(body->object, key, value)
+    {
+        bool known = false;
+        for (size_t i = 0; i < count; i++)
+            known = known || strcmp(keys[i], key) == 0;
+        if (!known)
+            body_wrong(body, arena_text(body->arena, key), "is not known here.");
+    }
+}
+
 /* ---- Fields ---- */
 
 static json_t *body_get(const struct body *body, const char *key)

@@ -35,6 +35,9 @@ bool body_close(struct body *body) MUST_CHECK;
 bool body_enter(struct body *body, const char *key);
 void body_leave(struct body *body);
 
+/* A key that is none of these is wrong: for objects where a misspelt one would do harm silently. */
+void body_allow_only(struct body *body, const char *const *keys, size_t count);
+
 bool body_has(const struct body *body, const char *key);     /* there, and not null */
 bool body_is_null(const struct body *body, const char *key); /* there, and null */
 void body_require(struct body *body, const char *key);

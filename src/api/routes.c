@@ -17,6 +17,7 @@
     }
 #define BUYER ACCESS(BUYER, 0)
 #define ADMIN ACCESS(ADMIN, 0)
+#define BUYER_EVENT ACCESS(BUYER, API_OF_EVENT)
 #define ADMIN_EVENT ACCESS(ADMIN, API_OF_EVENT)
 #define ADMIN_ANY ACCESS(ADMIN, API_ANY_ORG)
 #define OPERATOR ACCESS(OPERATOR, API_ANY_ORG)
@@ -25,13 +26,13 @@
 /* clang-format off */
 static const struct http_route routes[] = {
     {HTTP_GET,    "/api/events",                                api_events_list,       BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}",                        api_event_get,         BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}/layout",                 api_layout_get,        BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}/seats",                  api_seats_list,        BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}/availability",           api_availability_get,  BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}/occupancy",              api_occupancy_get,     BUYER, 0},
-    {HTTP_POST,   "/api/events/{event}/seats/{seat}/reserve",   api_seat_reserve,      BUYER, 0},
-    {HTTP_POST,   "/api/events/{event}/holds",                  api_holds_create,      BUYER, 0},
+    {HTTP_GET,    "/api/events/{event}",                        api_event_get,         BUYER_EVENT, 0},
+    {HTTP_GET,    "/api/events/{event}/layout",                 api_layout_get,        BUYER_EVENT, 0},
+    {HTTP_GET,    "/api/events/{event}/seats",                  api_seats_list,        BUYER_EVENT, 0},
+    {HTTP_GET,    "/api/events/{event}/availability",           api_availability_get,  BUYER_EVENT, 0},
+    {HTTP_GET,    "/api/events/{event}/occupancy",              api_occupancy_get,     BUYER_EVENT, 0},
+    {HTTP_POST,   "/api/events/{event}/seats/{seat}/reserve",   api_seat_reserve,      BUYER_EVENT, 0},
+    {HTTP_POST,   "/api/events/{event}/holds",                  api_holds_create,      BUYER_EVENT, 0},
     {HTTP_GET,    "/api/holds",                                 api_holds_list,        BUYER, 0},
     {HTTP_GET,    "/api/holds/{hold}",                          api_hold_get,          BUYER, 0},
     {HTTP_POST,   "/api/holds/{hold}/extend",                   api_hold_extend,       BUYER, 0},
@@ -40,7 +41,7 @@ static const struct http_route routes[] = {
     {HTTP_GET,    "/api/checkouts/{checkout}",                  api_checkout_get,      BUYER, 0},
     {HTTP_POST,   "/api/checkouts/{checkout}/complete",         api_checkout_complete, BUYER, 0},
     {HTTP_POST,   "/api/checkouts/{checkout}/cancel",           api_checkout_cancel,   BUYER, 0},
-    {HTTP_GET,    "/api/events/{event}/stream",                 api_event_stream,      BUYER, 0},
+    {HTTP_GET,    "/api/events/{event}/stream",                 api_event_stream,      BUYER_EVENT, 0},
     {HTTP_GET,    "/api/stream",                                api_user_stream,       BUYER, 0},
 
     {HTTP_POST,   "/api/admin/organizations",                   api_admin_org_create,   OPERATOR, 0},

@@ -2,7 +2,8 @@
  * Server-sent events: an event's seats with the caller's own news, or those
  * news alone.
  *
- * Invariants: (1) a stream looks its event's seat map up each time it writes
+ * Invariants: (0) a stream ends with its token, and with its user's standing.
+ * (1) a stream looks its event's seat map up each time it writes
  * occupancy, so that it survives a new layout. (2) News goes to the user whose
  * token opened the stream and to nobody else.
  *
@@ -13,6 +14,40 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+
+struct api_stream { /* a reader, for as long as its token is good */
+    struct feed_reader *reader;
+    struct directory *directory;
+    struct uuid org_id; /* the token's own; nil: an operator without one */
+    struct uuid user_id;
+    int64_t expires_ms;
+};
+
+static bool stream_is_over(const struct api_stream *stream)
+{
+    if (clock_now_ms() >= stream->expires_ms)
+        return true;
+    return directory_user(stream->directory, &stream->org_id, &stream->user_id) == USER_DISABLED;
+}
+
+static int64_t stream_read(void *context, char *out, size_t size)
+{
+    struct api_stream *stream = context;
+    return stream_is_over(stream) ? -1 : feed_read(stream->reader, out, size);
+}
+
+static bool stream_ready(void *context)
+{
+    struct api_stream *stream = context;
+    return feed_ready(stream->reader) || stream_is_over(stream);
+}
+
+static void stream_close(void *context)
+{
+    struct api_stream *stream = context;
+    feed_close(stream->reader);
+    free(stream);
+}
 
 struct stream_event { /* owned by the reader: freed when it closes */
     struct directory *directory;
@@ -51,16 +86,22 @@ static const char *last_event_id(struct http_request *request)
 
 static void open_stream(struct api_call *call, const struct feed_subscription *subscription)
 {
-    struct feed_reader *reader;
-    enum err err = feed_subscribe(call->api->config.feed, subscription, &reader);
+    struct api_stream *own = calloc(1, sizeof *own);
+    enum err err =
+        own != NULL ? feed_subscribe(call->api->config.feed, subscription, &own->reader) : ERR_OVERLOADED;
     if (err != ERR_OK) {
         if (subscription->release != NULL)
             subscription->release(subscription->event_context);
+        free(own);
         api_fail(call, err);
         return;
     }
+    own->directory = call->api->config.directory;
+    own->org_id = call->token_org_id;
+    own->user_id = call->actor.user_id;
+    own->expires_ms = call->token_expires_ms;
     struct http_stream stream = {
-        .read = feed_read, .ready = feed_ready, .close = feed_close, .context = reader};
+        .read = stream_read, .ready = stream_ready, .close = stream_close, .context = own};
     http_reply_stream(call->http, &stream);
 }
 

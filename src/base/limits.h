@@ -23,7 +23,8 @@ enum {
     EVENT_BLOCK_COUNT_MAX = 2000,
     BLOCK_ROW_COUNT_MAX = 2000,
     ROW_SEAT_COUNT_MAX = 2000,
-    HOLD_SEAT_COUNT_MAX = 50,  /* seats in one request */
+    HOLD_SEAT_COUNT_MAX = 50, /* seats in one request */
+    CHECKOUT_HOLD_COUNT_MAX = 1000,
     ADMIN_ID_COUNT_MAX = 1000, /* ids in one admin request that fits the body limit */
 
     /* Lane */

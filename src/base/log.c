@@ -35,9 +35,14 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&level_least, (int)level, memory_order_relaxed);
 }
 
+bool log_is_on(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&level_least, memory_order_relaxed);
+}
+
 void log_write(enum log_level level, const char *message, const char *fields, ...)
 {
-    if ((int)level < atomic_load_explicit(&level_least, memory_order_relaxed))
+    if (!log_is_on(level))
         return;
     char line[LINE_SIZE_MAX], time[TIME_TEXT_SIZE], quoted[MESSAGE_SIZE_MAX];
     int64_t now_ms = clock_now_ms();

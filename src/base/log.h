@@ -4,11 +4,14 @@
 #ifndef HOLDFAST_BASE_LOG_H
 #define HOLDFAST_BASE_LOG_H
 
+#include <stdbool.h>
+
 #include "base/check.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_COUNT };
 
 void log_set_level(enum log_level level);
+bool log_is_on(enum log_level level); /* is it worth putting the fields together */
 
 /* fields is a format that gives `"key":value` pairs without braces, or NULL:
  *   log_write(LOG_INFO, "ready", "\"listen\":\"%s\",\"seats\":%d", address, count);

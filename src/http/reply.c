@@ -51,7 +51,7 @@ void http_reply_header(struct http_request *request, const char *name, const cha
         request->has_cache_control = true;
 }
 
-/* Counts the answer and logs what went wrong on our side. */
+/* Counts the answer, and logs it: what went wrong on our side always, the rest for those who look. */
 static void reply_note(struct http_request *request, int status)
 {
     CHECK(request->status == 0);
@@ -66,12 +66,16 @@ static void reply_note(struct http_request *request, int status)
         counter_add(COUNTER_HTTP_4XX, 1);
     else
         counter_add(COUNTER_HTTP_5XX, 1);
-    if (status == 500 || status == 504) {
-        char path[256];
-        log_quote(request->path, path, sizeof path);
-        log_write(LOG_ERROR, "request failed", "\"request_id\":\"%s\",\"path\":\"%s\",\"status\":%d",
-                  request->id, path, status);
-    }
+    enum log_level level = status < 500 ? LOG_DEBUG : status == 503 ? LOG_WARN : LOG_ERROR;
+    if (!log_is_on(level))
+        return;
+    char path[256];
+    log_quote(request->path, path, sizeof path);
+    log_write(level, status < 500 ? "request" : "request failed",
+              "\"request_id\":\"%s\",\"method\":\"%s\",\"path\":\"%s\",\"status\":%d,\"ip\":\"%s\",\"took_"
+              "us\":%lld",
+              request->id, http_method_name(request), path, status, http_remote_ip(request),
+              (long long)taken_us);
 }
 
 /* `data` belongs to the response. */

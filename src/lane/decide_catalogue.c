@@ -50,6 +50,8 @@ enum decision decide_user_patch(struct lane *lane, struct command *command)
 {
     command->result = (struct result){.id = command->id, .disabled = command->admin.disabled};
     const struct uuid *org_id = &command->actor.org_id;
+    if (map_get(&lane->registering, &command->id) != NULL)
+        return DEFERRED; /* their first token was seen a moment ago */
     if (directory_user(lane->hot->directory, org_id, &command->id) == USER_UNKNOWN)
         return lane_answer(lane, command, ERR_NOT_FOUND);
     struct step *step = step_begin(lane, command);

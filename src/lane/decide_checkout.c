@@ -194,6 +194,10 @@ enum decision decide_checkout_start(struct lane *lane, struct command *command)
         return LOOKING_UP;
     if (err == ERR_OK)
         err = start_check(&start, named);
+    if (err == ERR_OK && start.count > CHECKOUT_HOLD_COUNT_MAX) {
+        err = ERR_INVALID_REQUEST; /* one transaction must stay short, whatever the policy allows */
+        command->result.message = "hold_ids: these are more holds than one checkout takes; name some of them";
+    }
     if (err != ERR_OK)
         return lane_answer(lane, command, err);
     for (int32_t i = 0; i < start.count; i++) {

@@ -126,11 +126,12 @@ struct lane {
     int32_t ready_count;
     _Atomic int32_t backlog; /* ready_count at the end of the last turn: any thread may read it */
     int32_t waiting_count;
-    bool progress;         /* something was committed since the waiting were last looked at */
-    struct map keys;       /* Idempotency-Keys under way: hash → command */
-    struct map settling;   /* ended checkouts that an uncommitted batch changes: late money */
-    int64_t settled_count; /* how often such a change came to its end */
-    int32_t lookup_count;  /* lookups of commands that the store has not answered yet */
+    bool progress;          /* something was committed since the waiting were last looked at */
+    struct map keys;        /* Idempotency-Keys under way: hash → command */
+    struct map registering; /* users whose row is in an uncommitted batch */
+    struct map settling;    /* ended checkouts that an uncommitted batch changes: late money */
+    int64_t settled_count;  /* how often such a change came to its end */
+    int32_t lookup_count;   /* lookups of commands that the store has not answered yet */
 
     struct lane_batch *gathering;
     int32_t in_flight;

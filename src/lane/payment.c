@@ -114,6 +114,8 @@ static void fill_settled(struct lane *lane, struct command *command, const struc
     command->result = (struct result){.now_ms = lane->now_ms};
     if (row->state != CHECKOUT_COMPLETED) {
         command->result.err = row->state == CHECKOUT_FAILED ? ERR_PAYMENT_FAILED : ERR_CHECKOUT_NOT_PAYABLE;
+        if (row->refund == REFUND_OWED)
+            command->result.message = "The event was cancelled; the payment is refunded.";
         return;
     }
     int32_t hold_count = 0, ticket_count = 0;

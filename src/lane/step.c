@@ -205,6 +205,12 @@ static void step_mark(struct step *step, bool busy)
         else if (!write->insert && map_remove(&lane->settling, &write->row.id) != NULL)
             lane->settled_count++;
     }
+    for (struct user_write *write = step->unit.users; write != NULL; write = write->next) {
+        if (busy)
+            map_put(&lane->registering, &write->row.id, step);
+        else if (map_get(&lane->registering, &write->row.id) == step)
+            map_remove(&lane->registering, &write->row.id);
+    }
     for (struct user_pending *pending = step->users; pending != NULL; pending = pending->next) {
         pending->user->pending_count += sign * pending->count;
         pending->user->pending_more += sign * pending->more;

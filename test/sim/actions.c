@@ -87,9 +87,11 @@ static void maybe_key(struct world *world, struct command *command)
     command->key[0] ^= (uint8_t)command->kind;
     memcpy(command->body, &command->kind, sizeof(command->kind));
     memcpy(command->body + 4, &command->actor.user_id, sizeof(struct uuid));
-    if (command->kind == COMMAND_HOLD_SEATS)
-        sha256(command->hold_seats.seat_ids, sizeof(struct uuid) * (size_t)command->hold_seats.count,
-               command->body);
+    if (command->kind == COMMAND_HOLD_SEATS) {
+        uint8_t seats[32];
+        sha256(command->hold_seats.seat_ids, sizeof(struct uuid) * (size_t)command->hold_seats.count, seats);
+        memcpy(command->body + 20, seats, 12);
+    }
 }
 
 /* Now and then an agent asks for the buyer, or somebody of another organization altogether. */
