@@ -3,9 +3,12 @@
  * secret, which addresses. Says in one sentence what is wrong with them. */
 #include "cli/setup.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "auth/auth.h"
@@ -82,6 +85,23 @@ void setup_report_secret(const struct secret *secret)
                   "\"path\":\"%s\",\"bytes\":%zu", quoted, secret->size);
 }
 
+/* A missing folder is said of the store; otherwise the first to miss it would be the secret beside it. */
+static bool check_store_folder(const char *path, char *why, size_t why_size)
+{
+    char copy[PATH_MAX];
+    struct stat status;
+
+    snprintf(copy, sizeof copy, "%s", path);
+    const char *folder = dirname(copy);
+    if (stat(folder, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            return true;
+        errno = ENOTDIR;
+    }
+    snprintf(why, why_size, "the folder %s for the store cannot be used: %s", folder, strerror(errno));
+    return false;
+}
+
 bool setup_secret(const struct options *options, bool create, struct secret *out, char *why, size_t why_size)
 {
     const char *given = options->values[OPTION_JWT_SECRET_FILE];
@@ -93,6 +113,8 @@ bool setup_secret(const struct options *options, bool create, struct secret *out
         good = secret_read(given, out, why, why_size);
     } else if (!secret_path(store_url, path, sizeof path)) {
         snprintf(why, why_size, "give --jwt-secret-file: only an embedded store has a secret beside it");
+        good = false;
+    } else if (create && !check_store_folder(store_url + strlen(store_scheme), why, why_size)) {
         good = false;
     } else if (create || access(store_url + strlen(store_scheme), F_OK) == 0) {
         good = secret_read_or_create(path, out, why, why_size);

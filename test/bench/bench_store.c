@@ -23,7 +23,7 @@
 enum { BLOCK_SEAT_COUNT = 500, ROW_SEAT_COUNT = 25, FLIGHT_COUNT_MAX = 16 };
 
 struct bench_seat {
-    struct uuid id, hold_id, user_id, block_id, event_id;
+    struct uuid id, hold_id, block_id, event_id;
     int32_t index;
     int32_t version;
 };
@@ -31,7 +31,7 @@ struct bench_seat {
 struct bench {
     struct store *store;
     struct rng rng;
-    struct uuid org_id;
+    struct uuid org_id, user_id;
     struct bench_seat *seats;
     int32_t seat_count; /* of all events */
     int32_t flight;
@@ -179,10 +179,8 @@ static void bench_change(struct bench *bench, struct store_batch *batch, struct 
     struct store_unit *unit = bench_unit(batch);
     struct seat_write *write = ARENA_NEW(&batch->arena, struct seat_write);
     struct hold_write *held = ARENA_NEW(&batch->arena, struct hold_write);
-    if (hold) {
+    if (hold)
         seat->hold_id = uuid_make(&bench->rng, batch->now_ms);
-        seat->user_id = uuid_make(&bench->rng, batch->now_ms);
-    }
     int64_t until_ms = time_ceil_second(batch->now_ms + 300000);
     held->insert = hold;
     held->block_id = seat->block_id;
@@ -190,7 +188,7 @@ static void bench_change(struct bench *bench, struct store_batch *batch, struct 
                                   .event_id = seat->event_id,
                                   .id = seat->hold_id,
                                   .seat_id = seat->id,
-                                  .user_id = seat->user_id,
+                                  .user_id = bench->user_id,
                                   .cart_token = "0190b6a4-7f5e-7c3a-8d21-5b1f0c9e4a78",
                                   .state = hold ? HOLD_ACTIVE : HOLD_EXPIRED,
                                   .reason = hold ? END_NONE : END_TTL_EXPIRED,
@@ -409,7 +407,12 @@ int main(int argc, char **argv)
     struct org_write *org = ARENA_NEW(&batch->arena, struct org_write);
     bench.org_id = uuid_make(&bench.rng, batch->now_ms);
     org->row = (struct org_row){.id = bench.org_id, .name = "Bench", .created_ms = batch->now_ms};
-    bench_unit(batch)->orgs = org;
+    struct user_write *user = ARENA_NEW(&batch->arena, struct user_write);
+    bench.user_id = uuid_make(&bench.rng, batch->now_ms);
+    user->row = (struct user_row){.org_id = bench.org_id, .id = bench.user_id, .created_ms = batch->now_ms};
+    struct store_unit *unit = bench_unit(batch);
+    unit->orgs = org;
+    unit->users = user;
     bench_submit(&bench, batch);
     int64_t start_us = clock_monotonic_us();
     for (int32_t i = 0; i < options.events; i++)

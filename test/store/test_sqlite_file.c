@@ -87,20 +87,15 @@ static void test_second_server_is_refused_and_the_first_goes_on(void **state)
     assert_int_equal(hold_seat(f, 0, 1).state, HOLD_ACTIVE);
 }
 
-static void test_second_process_is_refused_through_a_symbolic_link_too(void **state)
+/* A process that has the store open until it is killed. */
+static pid_t other_server(const char *url)
 {
-    struct fixture *f = *state;
-    char link[300], url[400];
-    snprintf(link, sizeof(link), "%s.link", f->path);
-    snprintf(url, sizeof(url), "sqlite:%s", link);
-    assert_int_equal(symlink(f->path, link), 0);
-    fixture_close(f);
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
         struct store *store = NULL;
-        char text[512], byte = store_open(f->url, NULL, &store, text, sizeof(text)) == ERR_OK ? 'y' : 'n';
+        char text[512], byte = store_open(url, NULL, &store, text, sizeof(text)) == ERR_OK ? 'y' : 'n';
         ssize_t ignored = write(ready[1], &byte, 1);
         (void)ignored;
         pause();
@@ -109,13 +104,61 @@ static void test_second_process_is_refused_through_a_symbolic_link_too(void **st
     char byte = 0;
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
-    expect_refused(url, (struct store_options){.read_only = false}, ERR_STORE_IN_USE);
-    kill(child, SIGKILL); /* the lock dies with its owner */
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(open_url(url, (struct store_options){.read_only = false}), ERR_OK);
-    unlink(link);
     close(ready[0]);
     close(ready[1]);
+    return child;
+}
+
+static void other_server_kill(pid_t child)
+{
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void test_second_process_is_refused_through_any_link(void **state)
+{
+    struct fixture *f = *state;
+    struct store_options options = {.read_only = false};
+    static int (*const make[])(const char *, const char *) = {symlink, link};
+    fixture_close(f);
+    for (size_t i = 0; i < COUNT_OF(make); i++) {
+        char path[300], url[400];
+        snprintf(path, sizeof(path), "%s.link%zu", f->path, i);
+        snprintf(url, sizeof(url), "sqlite:%s", path);
+        assert_int_equal(make[i](f->path, path), 0);
+        pid_t child = other_server(f->url);
+        expect_refused(url, options, ERR_STORE_IN_USE);
+        expect_refused(f->url, options, ERR_STORE_IN_USE);
+        other_server_kill(child); /* the lock dies with its owner */
+        assert_int_equal(open_url(url, options), ERR_OK);
+        fixture_remove(path);
+    }
+}
+
+/* The log goes by the name: a new file under it would get the old one's. */
+static void test_second_process_is_refused_when_the_file_was_replaced(void **state)
+{
+    struct fixture *f = *state;
+    char moved[300];
+    fixture_close(f);
+    pid_t child = other_server(f->url);
+    snprintf(moved, sizeof(moved), "%s.moved", f->path);
+    assert_int_equal(rename(f->path, moved), 0);
+    expect_refused(f->url, (struct store_options){.read_only = false}, ERR_STORE_IN_USE);
+    assert_int_not_equal(access(f->path, F_OK), 0);
+    other_server_kill(child);
+    fixture_remove(moved);
+}
+
+static void test_read_only_store_takes_no_lock(void **state)
+{
+    struct fixture *f = *state;
+    struct store_options options = {.read_only = true};
+    struct store *reader = NULL;
+    fixture_close(f);
+    assert_int_equal(store_open(f->url, &options, &reader, why, sizeof(why)), ERR_OK);
+    other_server_kill(other_server(f->url));
+    store_close(reader);
 }
 
 static void test_read_only_store_works_beside_a_server(void **state)
@@ -321,8 +364,23 @@ static const struct harm harms[] = {
     {"UPDATE layouts SET seat_count = seat_count + 1",
      "Every event's seats lie together, as many as its layout says."},
     {"DELETE FROM organizations", "Nothing points to something that does not exist."},
+    {"DELETE FROM users", "Nothing points to something that does not exist."},
+    {"UPDATE seat_holds SET user_id = randomblob(16) WHERE status = 'expired'",
+     "Nothing points to something that does not exist."},
+    {"UPDATE checkouts SET user_id = randomblob(16)", "Nothing points to something that does not exist."},
     {"UPDATE seats SET version = 0 WHERE status = 'available'",
      "Every state is one that exists, and every version counts from 1."},
+    {"UPDATE tickets SET price_cents = price_cents + 1",
+     "Every ticket has the user and the price of its hold."},
+    {"UPDATE seat_holds SET price_cents = 1 WHERE status = 'converted'",
+     "Every ticket has the user and the price of its hold."},
+    {"UPDATE tickets SET user_id = randomblob(16)", "Every ticket has the user and the price of its hold."},
+    {"UPDATE checkouts SET total_cents = total_cents + 1",
+     "The total of every checkout that has tickets is the sum of their prices."},
+    {"UPDATE checkouts SET total_cents = 0, status = 'refunded', refund = 'done'",
+     "The total of every checkout that has tickets is the sum of their prices."},
+    {"UPDATE tickets SET price_cents = 1; UPDATE seat_holds SET price_cents = 1 WHERE status = 'converted'",
+     "The total of every checkout that has tickets is the sum of their prices."},
 };
 
 static void test_verify_finds_each_kind_of_damage(void **state)
@@ -355,13 +413,29 @@ static void test_verify_finds_each_kind_of_damage(void **state)
     }
 }
 
+/* What is left when an event is cancelled while a payment is under way. */
+static void test_verify_takes_a_refunded_checkout_without_tickets_as_sound(void **state)
+{
+    struct fixture *f = *state;
+    char claim[256];
+    (void)buy_seat(f, 0, 1);
+    damage(f,
+           "INSERT INTO checkouts (organization_id, id, event_id, user_id, status, refund, reason, currency, "
+           "total_cents, created_at, expires_at, ended_at) "
+           "SELECT organization_id, randomblob(16), event_id, user_id, 'refunded', 'done', 'admin_override', "
+           "currency, total_cents, created_at, expires_at, ended_at FROM checkouts");
+    assert_int_equal(verify_run(f, claim), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_unknown_scheme_is_refused),
         TEST(test_second_server_is_refused_and_the_first_goes_on),
-        TEST(test_second_process_is_refused_through_a_symbolic_link_too),
+        TEST(test_second_process_is_refused_through_any_link),
+        TEST(test_second_process_is_refused_when_the_file_was_replaced),
+        TEST(test_read_only_store_takes_no_lock),
         TEST(test_read_only_store_works_beside_a_server),
         TEST(test_read_only_store_invents_no_file),
         TEST(test_new_file_is_its_owners_alone),
@@ -373,6 +447,7 @@ int main(void)
         TEST(test_truncated_file_is_refused),
         TEST(test_migrate_applies_what_is_due_once),
         TEST(test_verify_finds_each_kind_of_damage),
+        TEST(test_verify_takes_a_refunded_checkout_without_tickets_as_sound),
     };
     unsetenv("HOLDFAST_TEST_STORE"); /* these are about SQLite's file */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,12 +2,16 @@
  * The database's file: where it is, who may have it, and a sentence for each
  * way it can be wrong. Used while opening, before SQLite sees the file.
  *
- * Invariants: (1) one server at a time: PATH.lock is locked while the process
- * lives, and the kernel lets go of it when the process dies, however it dies.
- * (2) The lock file stays: removing it would let two servers lock two files of
- * one name. (3) The database itself is never opened and closed here once it
- * exists: closing any descriptor of it would drop SQLite's own locks in this
- * process. (4) A new database can be read by its owner alone. */
+ * Invariants: (1) one server at a time, by two locks that the kernel drops when
+ * the process dies, however it dies: the file itself is locked, under whatever
+ * name or link it was opened, and PATH.lock, because the write-ahead log goes
+ * by the name and stays when the file is replaced. (2) PATH.lock stays:
+ * removing it would let two servers lock two files of one name. (3) The file's
+ * descriptor is closed after SQLite's: closing any descriptor of a file drops
+ * the locks that SQLite has on it in this process. (4) The name comes first, so
+ * that a second store of this process is refused before it has such a
+ * descriptor to close; one process does not open one file under two names.
+ * (5) A new database can be read by its owner alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -45,7 +49,8 @@ static enum err file_resolve_new(struct file *file, const char *path, char *why,
 
 enum err file_resolve(struct file *file, const char *path, bool must_exist, char *why, size_t why_size)
 {
-    file->lock_fd = -1;
+    file->name_fd = -1;
+    file->fd = -1;
     size_t length = strlen(path);
     if (length == 0 || length >= SQLITE_PATH_SIZE - sizeof(".lock")) {
         snprintf(why, why_size,
@@ -79,43 +84,40 @@ enum err file_resolve(struct file *file, const char *path, bool must_exist, char
     return ERR_OK;
 }
 
-enum err file_lock(struct file *file, char *why, size_t why_size)
+/* Opens what may have to be made, and takes its lock. */
+static enum err file_take(const struct file *file, const char *path, int *fd, char *why, size_t why_size)
 {
-    char path[SQLITE_PATH_SIZE + sizeof(".lock")];
-    snprintf(path, sizeof(path), "%s.lock", file->path);
-    file->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file->lock_fd < 0) {
-        snprintf(why, why_size, "The lock \"%s\" cannot be made: %s.", path, strerror(errno));
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (*fd < 0) {
+        snprintf(why, why_size, "The file \"%s\" cannot be made: %s.", path, strerror(errno));
         return ERR_STORE_OPEN;
     }
-    if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == 0)
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
         return ERR_OK;
     bool in_use = errno == EWOULDBLOCK;
     if (in_use)
         snprintf(why, why_size, "The database \"%s\" is in use by another server.", file->path);
     else
-        snprintf(why, why_size, "The lock \"%s\" cannot be taken: %s.", path, strerror(errno));
-    close(file->lock_fd);
-    file->lock_fd = -1;
+        snprintf(why, why_size, "The file \"%s\" cannot be locked: %s.", path, strerror(errno));
+    close(*fd);
+    *fd = -1;
     return in_use ? ERR_STORE_IN_USE : ERR_STORE_OPEN;
 }
 
-enum err file_create(struct file *file, char *why, size_t why_size)
+enum err file_lock(struct file *file, char *why, size_t why_size)
 {
-    int fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0) {
-        close(fd);
-        return ERR_OK;
-    }
-    if (errno == EEXIST)
-        return ERR_OK;
-    snprintf(why, why_size, "The database \"%s\" cannot be made: %s.", file->path, strerror(errno));
-    return ERR_STORE_OPEN;
+    char name[SQLITE_PATH_SIZE + sizeof(".lock")];
+    snprintf(name, sizeof(name), "%s.lock", file->path);
+    enum err err = file_take(file, name, &file->name_fd, why, why_size);
+    return err == ERR_OK ? file_take(file, file->path, &file->fd, why, why_size) : err;
 }
 
 void file_unlock(struct file *file)
 {
-    if (file->lock_fd >= 0)
-        close(file->lock_fd);
-    file->lock_fd = -1;
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+    if (file->name_fd >= 0)
+        close(file->name_fd);
+    file->name_fd = -1;
 }

@@ -9,6 +9,7 @@
  *
  * Holds are read in order of expiry, which is nearly the order they lie in:
  * a million of them come in about a second. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -222,5 +223,6 @@ enum err sqlite_load(struct store *store, const struct store_loader *loader, voi
     connection_rollback(&load.connection);
     connection_close(&load.connection);
     arena_deinit(&load.arena);
+    malloc_trim(0); /* what was read through lies between what is kept */
     return err;
 }

@@ -2,7 +2,7 @@
  * The SQLite store as a whole: opens it in the right order, starts its three
  * threads, takes calls and hands them on, and closes it.
  *
- *   path → lock → create 0600 → open → check → write-ahead log → migrate → prepare → threads
+ *   path → lock, made 0600 → open → check → write-ahead log → migrate → prepare → threads
  *
  * Invariants: (1) nobody else writes: the lock is held from before the file is
  * opened until after it is closed. (2) A store that opened can be read and
@@ -124,8 +124,6 @@ static enum err sqlite_open_writer(struct sqlite_store *sqlite, const char *path
     if (err == ERR_OK)
         err = file_lock(&sqlite->file, why, why_size);
     if (err == ERR_OK)
-        err = file_create(&sqlite->file, why, why_size);
-    if (err == ERR_OK)
         err = writer_open(sqlite, why, why_size);
     if (err == ERR_OK)
         err = sqlite_bring_up(sqlite, no_migrate, applied, version, why, why_size);
@@ -171,7 +169,8 @@ static struct sqlite_store *sqlite_create(void)
     struct sqlite_store *sqlite = calloc(1, sizeof(*sqlite));
     CHECK(sqlite != NULL);
     sqlite->store.functions = &sqlite_functions;
-    sqlite->file.lock_fd = -1;
+    sqlite->file.name_fd = -1;
+    sqlite->file.fd = -1;
     sqlite->done.fd = -1;
     atomic_init(&sqlite->up, true);
     worker_init(&sqlite->writer.worker);

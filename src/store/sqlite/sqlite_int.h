@@ -8,7 +8,6 @@
 #ifndef HOLDFAST_STORE_SQLITE_SQLITE_INT_H
 #define HOLDFAST_STORE_SQLITE_SQLITE_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,57 +17,23 @@
 #include "store/sqlite/connection.h"
 #include "store/stats.h"
 #include "store/store_int.h"
-
-/* ---- Work for one thread ---- */
-
-struct worker { /* a thread and what waits for it */
-    pthread_t thread;
-    bool running;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct list waiting; /* under lock */
-    bool stopping;       /* under lock */
-};
-
-void worker_init(struct worker *worker);
-void worker_deinit(struct worker *worker);
-enum err worker_start(struct worker *worker, const char *name, void *(*body)(void *),
-                      void *argument) MUST_CHECK;
-void worker_stop(struct worker *worker); /* the body finishes what waits, then ends */
-enum err worker_post(struct worker *worker, struct list *node) MUST_CHECK; /* refused once stopping */
-/* Moves what waits to `out`; waits for it up to timeout_ms (−1: for ever). False: stopping, and nothing left. */
-bool worker_take(struct worker *worker, struct list *out, int timeout_ms);
-
-/* ---- Answers for the lane ---- */
-
-struct done {
-    pthread_mutex_t lock;
-    struct list batches; /* under lock */
-    struct list lookups; /* under lock */
-    int fd;              /* readable when one of them is not empty */
-};
-
-enum err done_init(struct done *done) MUST_CHECK;
-void done_deinit(struct done *done);
-void done_post_batch(struct done *done, struct store_batch *batch);
-void done_post_lookups(struct done *done, struct list *lookups);
-void done_poll(struct done *done);
+#include "store/worker.h"
 
 /* ---- The file ---- */
 
 enum { SQLITE_PATH_SIZE = 4096, SQLITE_WHY_SIZE = 512 };
 
 struct file {
-    char path[SQLITE_PATH_SIZE]; /* without symbolic links, so that one file has one lock */
-    int lock_fd;                 /* −1: not locked */
+    char path[SQLITE_PATH_SIZE]; /* without symbolic links, so that one file has one log */
+    int name_fd;                 /* PATH.lock; −1: not locked */
+    int fd;                      /* the database itself; −1: not locked */
 };
 
 enum err file_resolve(struct file *file, const char *path, bool must_exist, char *why,
                       size_t why_size) MUST_CHECK;
+/* Makes the database if it is not there: empty, 0600. */
 enum err file_lock(struct file *file, char *why, size_t why_size) MUST_CHECK;
-enum err file_create(struct file *file, char *why,
-                     size_t why_size) MUST_CHECK; /* if it is not there: empty, 0600 */
-void file_unlock(struct file *file);
+void file_unlock(struct file *file); /* after SQLite has closed */
 
 /* ---- Writing ---- */
 

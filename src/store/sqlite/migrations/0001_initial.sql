@@ -38,15 +38,15 @@ CREATE TABLE events (
 ) STRICT, WITHOUT ROWID;
 
 -- The document an event's blocks and seats were made from. Its seats are seats.place
--- place_first … place_first + seat_count − 1, in layout order.
+-- place_first … place_first + seat_count − 1, in layout order. Documents are large: the key is apart from them.
 CREATE TABLE layouts (
     organization_id BLOB    NOT NULL,
     event_id        BLOB    NOT NULL,
     place_first     INTEGER NOT NULL,
     seat_count      INTEGER NOT NULL,
-    document        TEXT    NOT NULL,
-    PRIMARY KEY (organization_id, event_id)
-) STRICT, WITHOUT ROWID;
+    document        TEXT    NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX layouts_by_event ON layouts (organization_id, event_id);
 
 CREATE TABLE blocks (
     organization_id BLOB    NOT NULL,

@@ -34,10 +34,12 @@ FROM (
        OR (h.checkout_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM checkouts AS c
         WHERE c.organization_id = h.organization_id AND c.id = h.checkout_id AND c.event_id = h.event_id))
+       OR NOT EXISTS (SELECT 1 FROM users AS u WHERE u.organization_id = h.organization_id AND u.id = h.user_id)
     UNION ALL
     SELECT 'checkout ' || lower(hex(c.id))
     FROM checkouts AS c
     WHERE NOT EXISTS (SELECT 1 FROM events AS e WHERE e.organization_id = c.organization_id AND e.id = c.event_id)
+       OR NOT EXISTS (SELECT 1 FROM users AS u WHERE u.organization_id = c.organization_id AND u.id = c.user_id)
     UNION ALL
     SELECT 'ticket ' || lower(hex(t.id))
     FROM tickets AS t

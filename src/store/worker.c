@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A thread with a list of work, and the list of what is done with the eventfd
- * that wakes the lane. The store's three threads are workers.
+ * that wakes the lane. The threads of SQLite and PostgreSQL are workers.
  *
  * Invariants: (1) work is taken in the order it was posted. (2) What was
  * accepted is done, also when the store is being closed. (3) Callbacks of the
@@ -8,13 +8,13 @@
  * work was finished.
  *
  * The lists are unbounded on purpose: the lane bounds how much it submits. */
+#include "store/worker.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "store/sqlite/sqlite_int.h"
 
 void worker_init(struct worker *worker)
 {
