@@ -77,8 +77,14 @@ static bool prepare_store(struct demo *demo, const struct options *options, char
     } else {
         return false;
     }
-    return secret_path(demo->store_url, path, sizeof path) &&
-           secret_read_or_create(path, &demo->secret, why, why_size);
+    if (!secret_path(demo->store_url, path, sizeof path)) {
+        /* Nothing lies beside a server's database: this secret lives as long as the demo. */
+        if (!directory_create_temporary("/tmp", "holdfast-demo", demo->directory, sizeof demo->directory, why,
+                                        why_size))
+            return false;
+        snprintf(path, sizeof path, "%s/secret", demo->directory);
+    }
+    return secret_read_or_create(path, &demo->secret, why, why_size);
 }
 
 /* ---- What it prints ---- */
@@ -112,6 +118,7 @@ static void print_welcome(struct demo *demo, struct node *node, const struct add
     struct api_demo guest;
     struct address real = *listen;
     char url[128], org[UUID_TEXT_SIZE], event[UUID_TEXT_SIZE], seat[UUID_TEXT_SIZE];
+    char store[STORE_SHOWN_SIZE];
 
     real.port = node_port(node);
     address_format_url(&real, url, sizeof url);
@@ -120,7 +127,7 @@ static void print_welcome(struct demo *demo, struct node *node, const struct add
     find_example_seat(demo, node, seat);
     if (!mint_guest(demo, clock_now_ms(), &guest))
         return;
-    printf("holdfast: listening on %s (store %s)\n", url, demo->store_url);
+    printf("holdfast: listening on %s (store %s)\n", url, setup_show_store(demo->store_url, store));
     printf("\n"
            "  Open %s/ to watch it. Ctrl-C ends it.\n"
            "\n"

@@ -50,7 +50,7 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
     X(LISTEN,          "listen",          EVERYWHERE, FOR_SERVE | FOR_DEMO | FOR_REGISTRY, "ADDRESS:PORT", "127.0.0.1:8080", \
       "where to answer HTTP; port 0 takes any free one")                                                               \
     X(STORE,           "store",           EVERYWHERE, FOR_STORE, "URL", "sqlite:./holdfast.db",                        \
-      "where everything is kept: sqlite:PATH")                                                                         \
+      "where everything is kept: sqlite:PATH, or postgres://... with every option of libpq")                          \
     X(WARM,            "warm",            EVERYWHERE, FOR_SERVE, "URL", "none",                                        \
       "the tier between nodes: none, or redis://...")                                                                  \
     X(ORDER,           "order",           EVERYWHERE, FOR_SERVE, "URL", "local",                                       \

@@ -83,11 +83,11 @@ static bool read_key(const struct options *options, struct secret *secret, struc
 static void print_ready(const struct node *node, const struct node_config *config)
 {
     struct address real = config->listen;
-    char url[128];
+    char url[128], store[STORE_SHOWN_SIZE];
 
     real.port = node_port(node);
     address_format_url(&real, url, sizeof url);
-    printf("holdfast: listening on %s (store %s)\n", url, config->store_url);
+    printf("holdfast: listening on %s (store %s)\n", url, setup_show_store(config->store_url, store));
     fflush(stdout);
     log_write(LOG_INFO, "ready", "\"url\":\"%s\",\"metrics_port\":%u", url,
               (unsigned)node_metrics_port(node));

@@ -26,13 +26,28 @@ bool setup_check_store(const struct options *options, char *why, size_t why_size
 
     if (strncmp(url, store_scheme, strlen(store_scheme)) == 0 && url[strlen(store_scheme)] != '\0')
         return true;
-    options_origin(options, OPTION_STORE, origin, sizeof origin);
     if (strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0)
-        snprintf(why, why_size, "%s: this build does not have the PostgreSQL store; it takes sqlite:PATH",
-                 origin);
-    else
-        snprintf(why, why_size, "%s: '%.100s' is not a store; it takes sqlite:PATH", origin, url);
+        return true;
+    options_origin(options, OPTION_STORE, origin, sizeof origin);
+    snprintf(why, why_size, "%s: '%.100s' is not a store; it takes sqlite:PATH or postgres://...", origin,
+             url);
     return false;
+}
+
+const char *setup_show_store(const char *url, char out[STORE_SHOWN_SIZE])
+{
+    const char *host = strstr(url, "://");
+    const char *at = host != NULL ? strchr(host, '@') : NULL;
+    const char *colon = host != NULL ? strchr(host + 3, ':') : NULL;
+    const char *question = strchr(url, '?');
+
+    /* Options may hold a password too: none are shown. */
+    int length = question != NULL && host != NULL ? (int)(question - url) : (int)strlen(url);
+    if (at != NULL && colon != NULL && colon < at && (question == NULL || at < question))
+        snprintf(out, STORE_SHOWN_SIZE, "%.*s%.*s", (int)(colon - url), url, length - (int)(at - url), at);
+    else
+        snprintf(out, STORE_SHOWN_SIZE, "%.*s", length, url);
+    return out;
 }
 
 static bool parse_log_level(const struct options *options, enum log_level *out, char *why, size_t why_size)

@@ -9,6 +9,10 @@
 /* False, with one sentence, for a store this build does not have. */
 bool setup_check_store(const struct options *options, char *why, size_t why_size) MUST_CHECK;
 
+/* The store's URL without its password, to be shown. */
+enum { STORE_SHOWN_SIZE = 512 };
+const char *setup_show_store(const char *url, char out[STORE_SHOWN_SIZE]);
+
 /* --listen, --metrics-listen, --http-loops and --log-level. `metrics_listen` must live as long as the node. */
 bool setup_node(const struct options *options, struct node_config *config, struct address *metrics_listen,
                 char *why, size_t why_size) MUST_CHECK;

@@ -70,7 +70,7 @@ int verify_run(const struct options *options)
     const char *url = options->values[OPTION_STORE];
     struct store *store = NULL;
     int64_t begun_us = clock_monotonic_us();
-    char why[1024] = "";
+    char why[1024] = "", shown[STORE_SHOWN_SIZE];
 
     if (options->argument_count > 0)
         return cli_fail_usage(VERB_VERIFY, "verify takes no argument '%.64s'", options->arguments[0]);
@@ -86,7 +86,7 @@ int verify_run(const struct options *options)
     jsonw_array_close(&report.json);
     store_close(store);
     if (err == ERR_OK)
-        print_summary(&report, url, clock_monotonic_us() - begun_us);
+        print_summary(&report, setup_show_store(url, shown), clock_monotonic_us() - begun_us);
     buf_deinit(&report.checks);
     if (err != ERR_OK)
         return cli_fail("the store could not be read to the end, so nothing is proved: %s", err_text(err));

@@ -14,18 +14,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store_int.h"
 
 struct scheme {
     const char *prefix;
+    bool whole; /* the store takes the whole URL, not what follows the prefix */
     enum err (*open)(const char *address, const struct store_options *options, struct store **out, char *why,
                      size_t why_size);
     enum err (*migrate)(const char *address, int *applied, int *version, char *why, size_t why_size);
 };
 
 static const struct scheme schemes[] = {
-    {"sqlite:", sqlite_store_open, sqlite_store_migrate},
+    {"sqlite:", false, sqlite_store_open, sqlite_store_migrate},
+    {"postgres://", true, postgres_store_open, postgres_store_migrate},
+    {"postgresql://", true, postgres_store_open, postgres_store_migrate},
 };
 
 /* The scheme of the URL, and where the rest begins; NULL, and why, if it is not known. */
@@ -34,11 +38,13 @@ static const struct scheme *scheme_find(const char *url, const char **address, c
     for (size_t i = 0; i < COUNT_OF(schemes); i++) {
         size_t length = strlen(schemes[i].prefix);
         if (strncmp(url, schemes[i].prefix, length) == 0) {
-            *address = url + length;
+            *address = schemes[i].whole ? url : url + length;
             return &schemes[i];
         }
     }
-    snprintf(why, why_size, "The store \"%.200s\" is of no known kind; it must be sqlite:PATH.", url);
+    snprintf(why, why_size,
+             "The store \"%.200s\" is of no known kind; it must be sqlite:PATH or postgres://HOST/DATABASE.",
+             url);
     return NULL;
 }
 

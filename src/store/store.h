@@ -276,7 +276,7 @@ struct store_options {
     bool no_migrate; /* fail with ERR_STORE_OPEN if migrations are due */
 };
 
-/* url: "sqlite:PATH". On failure `why` says in one sentence what is wrong. */
+/* url: "sqlite:PATH" or "postgres://…" as libpq takes it. On failure `why` says in one sentence what is wrong. */
 enum err store_open(const char *url, const struct store_options *options, struct store **out, char *why,
                     size_t why_size) MUST_CHECK;
 void store_close(struct store *store); /* waits for what was submitted; NULL is fine */

@@ -8,7 +8,6 @@ import { after, before, describe, it } from 'node:test';
 import { ok } from '../lib/client.mjs';
 import { rawRequest, Wire } from '../lib/raw.mjs';
 import { start } from '../lib/server.mjs';
-import { sqlite } from '../lib/sqlite.mjs';
 import { inParallel, within } from '../lib/wait.mjs';
 import { block, layoutOf, metric, World } from '../lib/world.mjs';
 
@@ -44,7 +43,7 @@ describe('races', () => {
     const listed = ok(await organization.admin.get(`${event.adminPath}/holds`));
     assert.equal(listed.length, 1);
     assert.equal(listed[0].hold_id, JSON.parse(winners[0].text).data.hold_id);
-    const [[active]] = sqlite(server.database, "SELECT count(*) FROM seat_holds WHERE status = 'active'");
+    const [[active]] = server.select("SELECT count(*) FROM seat_holds WHERE status = 'active'");
     assert.equal(Number(active), 1, 'one active row in the store');
   });
 

@@ -250,7 +250,7 @@ describe('store in trouble', { concurrency: 4 }, () => {
       [['--listen'], /listen/],
       [['--store', 'mysql://x'], /mysql|store/],
       [['--store', ''], /store/],
-      [['--store', 'postgres://localhost/x'], /postgres/i],
+      [['--store', 'mysql://localhost/x'], /not a store/],
       [['--warm', 'redis://127.0.0.1'], /redis|warm/],
       [['--order', 'kafka://127.0.0.1'], /kafka|order/],
       [['--payments', 'stripe'], /stripe|payments/],

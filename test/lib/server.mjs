@@ -4,7 +4,9 @@
 //  2. stop() sends SIGTERM and requires exit status 0; a server that does not end is killed and the test fails.
 //  3. What a server writes is kept; sanitizer reports or a failed CHECK in it fail the test that stops it, and all of it
 //     is shown when the test file fails.
-//  4. Whatever a test forgets is killed when the file ends, by its own process id.
+//  4. With HOLDFAST_TEST_STORE_URL=postgres://… (without a database) every server that is not told its store gets a new
+//     database there instead of a file.
+//  5. Whatever a test forgets is killed when the file ends, by its own process id.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,6 +16,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { makeDatabase, psql } from './postgres.mjs';
+import { sqlite } from './sqlite.mjs';
 import { makeToken, claimsFor } from './token.mjs';
 import { within } from './wait.mjs';
 
@@ -117,6 +121,8 @@ export class Server {
     this.options = options;
     this.dir = options.dir ?? tempDir();
     this.database = options.database ?? join(this.dir, 'holdfast.db');
+    const base = process.env.HOLDFAST_TEST_STORE_URL;
+    this.store = options.store ?? (base && !options.database ? makeDatabase(base) : `sqlite:${this.database}`);
     this.secretFile = join(this.dir, 'secret');
     this.secret = options.secret ?? randomBytes(32).toString('hex');
     this.text = '';
@@ -136,7 +142,7 @@ export class Server {
       '--listen',
       this.options.listen ?? '127.0.0.1:0',
       '--store',
-      this.options.store ?? `sqlite:${this.database}`,
+      this.store,
       ...keyArgs,
       ...args,
     ];
@@ -234,7 +240,12 @@ export class Server {
 
   /** `holdfast verify` on this server's store; the server need not run. */
   verify() {
-    return runAsync(['verify', '--store', this.options.store ?? `sqlite:${this.database}`]);
+    return runAsync(['verify', '--store', this.store]);
+  }
+
+  /** Rows of this server's store, as arrays of strings. */
+  select(sql) {
+    return this.store.startsWith('sqlite:') ? sqlite(this.database, sql) : psql(this.store, sql);
   }
 }
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which batches run side by side. The lane submits several; each writer takes
+ * the next one that has no seat in common with those that are running.
+ *
+ *   waiting ──take──▶ running ──finish──▶ finished ──(all before it too)──▶ done
+ *
+ * Invariants: (1) batches begin in the order they were submitted: one that has
+ * to wait makes those behind it wait. (2) Two batches that change the same
+ * seat never run at the same time. (3) A batch that changes the catalogue runs
+ * alone. (4) Batches are handed back in the order they were submitted.
+ *
+ * Called by the lane's thread and the writers', under one lock. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "store/postgres/postgres_int.h"
+
+void pg_queue_init(struct pg_queue *queue)
+{
+    pthread_condattr_t attributes;
+    CHECK(pthread_condattr_init(&attributes) == 0);
+    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
+    CHECK(pthread_mutex_init(&queue->lock, NULL) == 0);
+    CHECK(pthread_cond_init(&queue->wake, &attributes) == 0);
+    pthread_condattr_destroy(&attributes);
+    list_init(&queue->waiting);
+    list_init(&queue->ordered);
+    queue->stopping = false;
+}
+
+void pg_queue_deinit(struct pg_queue *queue)
+{
+    CHECK(list_empty(&queue->ordered));
+    pthread_cond_destroy(&queue->wake);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+static bool batch_is_alone(const struct store_batch *batch)
+{
+    if (batch->outcome == STORE_UNKNOWN)
+        return false; /* only its id is asked for */
+    LIST_FOR_EACH(node, &batch->units) {
+        const struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
+        if (unit->orgs != NULL || unit->events != NULL || unit->layouts != NULL || unit->blocks != NULL)
+            return true;
+    }
+    return false;
+}
+
+enum err pg_queue_post(struct pg_queue *queue, struct store_batch *batch)
+{
+    struct pg_job *job = calloc(1, sizeof(*job));
+    CHECK(job != NULL);
+    job->batch = batch;
+    job->alone = batch_is_alone(batch);
+    map_init(&job->seats);
+    list_init(&job->node);
+    list_init(&job->ordered);
+    pthread_mutex_lock(&queue->lock);
+    bool accepted = !queue->stopping;
+    if (accepted) {
+        list_append(&queue->waiting, &job->node);
+        list_append(&queue->ordered, &job->ordered);
+        pthread_cond_signal(&queue->wake);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!accepted)
+        free(job);
+    return accepted ? ERR_OK : ERR_STORE_UNAVAILABLE;
+}
+
+void pg_queue_stop(struct pg_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->stopping = true;
+    pthread_cond_broadcast(&queue->wake);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static bool jobs_collide(const struct pg_job *job, const struct pg_job *running)
+{
+    if (job->alone || running->alone)
+        return true;
+    if (job->batch->outcome == STORE_UNKNOWN)
+        return false;
+    LIST_FOR_EACH(node, &job->batch->units) {
+        const struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
+        for (const struct seat_write *w = unit->seats; w != NULL; w = w->next) {
+            if (map_get(&running->seats, &w->row.id) != NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Under the lock: the first that waits, if nothing that runs stands against it. */
+static struct pg_job *queue_next(struct pg_queue *queue)
+{
+    if (list_empty(&queue->waiting))
+        return NULL;
+    struct pg_job *job = CONTAINER_OF(queue->waiting.next, struct pg_job, node);
+    LIST_FOR_EACH(node, &queue->ordered) {
+        const struct pg_job *other = CONTAINER_OF(node, struct pg_job, ordered);
+        if (other->running && jobs_collide(job, other))
+            return NULL;
+    }
+    list_remove(&job->node);
+    job->running = true;
+    if (job->batch->outcome == STORE_UNKNOWN)
+        return job;
+    LIST_FOR_EACH(node, &job->batch->units) {
+        struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
+        for (struct seat_write *w = unit->seats; w != NULL; w = w->next)
+            map_put(&job->seats, &w->row.id, w);
+    }
+    return job;
+}
+
+bool pg_queue_take(struct pg_queue *queue, struct pg_job **job, int timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    if (timeout_ms > 0) {
+        until.tv_sec += timeout_ms / 1000;
+        until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+    }
+    pthread_mutex_lock(&queue->lock);
+    while ((*job = queue_next(queue)) == NULL) {
+        if (queue->stopping && list_empty(&queue->waiting))
+            break;
+        if (timeout_ms < 0)
+            pthread_cond_wait(&queue->wake, &queue->lock);
+        else if (pthread_cond_timedwait(&queue->wake, &queue->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    bool more = *job != NULL || !queue->stopping || !list_empty(&queue->waiting);
+    pthread_mutex_unlock(&queue->lock);
+    return more;
+}
+
+void pg_queue_finish(struct pg_queue *queue, struct pg_job *job, struct done *done)
+{
+    pthread_mutex_lock(&queue->lock);
+    job->running = false;
+    job->finished = true;
+    map_deinit(&job->seats);
+    while (!list_empty(&queue->ordered)) {
+        struct pg_job *first = CONTAINER_OF(queue->ordered.next, struct pg_job, ordered);
+        if (!first->finished)
+            break;
+        list_remove(&first->ordered);
+        done_post_batch(done, first->batch); /* it is the lane's again */
+        free(first);
+    }
+    pthread_cond_broadcast(&queue->wake);
+    pthread_mutex_unlock(&queue->lock);
+}

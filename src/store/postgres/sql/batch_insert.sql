@@ -1,0 +1,2 @@
+INSERT INTO batches (id, created_at)
+VALUES ($1::uuid, $2::timestamptz);

@@ -1,0 +1,3 @@
+SELECT coalesce(sum(holds_created), 0)::bigint
+FROM subsection_stats
+WHERE organization_id = $1::uuid AND event_id = $2::uuid;

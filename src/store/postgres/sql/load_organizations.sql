@@ -1,0 +1,3 @@
+SELECT id, name, created_at
+FROM organizations
+ORDER BY id;

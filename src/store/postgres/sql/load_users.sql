@@ -1,0 +1,2 @@
+SELECT organization_id, id, disabled, created_at
+FROM users;

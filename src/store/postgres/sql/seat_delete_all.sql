@@ -1,0 +1,2 @@
+DELETE FROM seats
+WHERE organization_id = $1::uuid AND event_id = $2::uuid;

@@ -1,0 +1,13 @@
+-- The setting, of seats that seat_lock has locked.
+WITH written AS (
+    UPDATE seats AS s
+    SET status = w.status, held_until = w.held_until, locked_at = w.locked_at, seat_hold_id = w.seat_hold_id,
+        ticket_id = w.ticket_id, version = w.version
+    FROM unnest(
+        $1::uuid[], $2::uuid[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::uuid[], $8::uuid[])
+        AS w (organization_id, id, version, status, held_until, locked_at, seat_hold_id, ticket_id)
+    WHERE s.organization_id = w.organization_id AND s.id = w.id AND s.version = w.version - 1
+    RETURNING 1
+)
+SELECT 1 / (count(*) = $9::integer)::integer -- a row that was not there fails the statement
+FROM written;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// PostgreSQL for tests: looks into a database with psql, makes databases, starts a server of a test's own (by
+// postgres.sh) and stops it, and puts a proxy in front of one that can cut connections at a chosen moment.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const script = resolve(fileURLToPath(import.meta.url), '../postgres.sh');
+
+/** Rows as arrays of strings. */
+export function psql(url, sql) {
+  const result = spawnSync('psql', ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', url, '-c', sql], {
+    encoding: 'utf8',
+    timeout: 30000,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (result.error) throw result.error;
+  if (result.status !== 0) throw new Error(`psql: ${result.stderr}`);
+  return result.stdout.split('\n').filter((line) => line.length > 0).map((line) => line.split('|'));
+}
+
+/** A new, empty database on the server at `base` (a URL without a database); its URL. */
+export function makeDatabase(base) {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  psql(`${base}/postgres`, `CREATE DATABASE ${name}`);
+  return `${base}/${name}`;
+}
+
+const running = new Set();
+process.on('exit', () => {
+  for (const server of running) server.destroy();
+});
+
+/** A PostgreSQL server of the test's own. */
+export class Postgres {
+  constructor(settings = []) {
+    this.dir = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'));
+    this.url = this.script('start', this.dir, ...settings).trim();
+    this.port = Number(new URL(this.url).port);
+    running.add(this);
+  }
+
+  script(...args) {
+    const result = spawnSync(script, args, { encoding: 'utf8', timeout: 60000 });
+    if (result.error) throw result.error;
+    if (result.status !== 0) throw new Error(`postgres.sh ${args.join(' ')}: ${result.stderr}`);
+    return result.stdout;
+  }
+
+  restart(mode = 'fast', ...settings) {
+    this.script('restart', this.dir, mode, ...settings);
+  }
+
+  /** The same without blocking this process, so that its clients can be seen to wait. */
+  restartAsync(mode = 'fast') {
+    return new Promise((done, fail) => {
+      const child = spawn(script, ['restart', this.dir, mode], { stdio: 'ignore' });
+      child.on('close', (status) => (status === 0 ? done() : fail(new Error('PostgreSQL did not restart'))));
+    });
+  }
+
+  sql(text, database = 'postgres') {
+    return psql(`${this.url}/${database}`, text);
+  }
+
+  destroy() {
+    running.delete(this);
+    spawnSync(script, ['stop', this.dir, 'immediate'], { timeout: 60000 });
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Stands between a node and its PostgreSQL. `onCommit` is asked at every COMMIT: 'pass', 'lose-answer' or 'lose-request'. */
+export class Proxy {
+  constructor(port) {
+    this.target = port;
+    this.onCommit = () => 'pass';
+    this.sockets = new Set();
+    this.server = createServer((client) => this.serve(client));
+  }
+
+  async listen() {
+    await new Promise((done) => this.server.listen(0, '127.0.0.1', done));
+    this.port = this.server.address().port;
+    return this;
+  }
+
+  serve(client) {
+    const upstream = connect(this.target, '127.0.0.1');
+    let silent = false;
+    const end = () => {
+      client.destroy();
+      upstream.destroy();
+      this.sockets.delete(client);
+      this.sockets.delete(upstream);
+    };
+    for (const socket of [client, upstream]) {
+      this.sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', end).on('close', end);
+    }
+    client.on('data', (data) => {
+      if (silent) return;
+      // A prepared statement is named in the message that binds it.
+      const fate = data.includes('\0commit\0') ? this.onCommit() : 'pass';
+      if (fate === 'lose-request') return end();
+      upstream.write(data);
+      if (fate === 'lose-answer') {
+        silent = true;
+        setTimeout(end, 200); // long enough for the server to have committed
+      }
+    });
+    upstream.on('data', (data) => {
+      if (!silent) client.write(data);
+    });
+  }
+
+  /** Cuts everything that is connected now. */
+  cut() {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  close() {
+    this.cut();
+    this.server.close();
+  }
+}
