@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The few commands of daily work. What they do stands in scripts/; everything is relative to this folder.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench sim fuzz fmt lint clean
+.PHONY: help run build test check bench sim fuzz fmt lint screenshots clean
 MAKEFLAGS += --no-print-directory
 
 LISTEN ?= 127.0.0.1:8080
@@ -17,10 +17,11 @@ run: build ## installs what is missing, builds, and opens the demo (LISTEN=127.0
 
 build: ## installs what is missing and builds build/holdfast
 	@scripts/packages build
+	@scripts/packages web || echo 'build: going on without Node'
 	@scripts/build release
 
-test: ## everything: lint, unit, store, simulator, API, faults, threads; under five minutes
-	@scripts/packages build test
+test: ## everything: lint, unit, store, simulator, API, faults, PostgreSQL, browser, threads
+	@scripts/packages build web test
 	@scripts/test
 
 check: ## the fast part of test: lint and unit
@@ -48,5 +49,9 @@ lint: ## checks on the sources that no compiler makes
 	@scripts/packages build
 	@scripts/lint
 
+screenshots: build ## makes the pictures in docs/images
+	@scripts/packages web test
+	@node test/web/screenshots.mjs
+
 clean: ## removes everything that was built
-	@rm -rf build
+	@rm -rf build web/dist web/node_modules

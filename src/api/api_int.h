@@ -150,6 +150,7 @@ void api_readyz(struct http_request *request);
 void api_metrics(struct http_request *request);
 void api_openapi(struct http_request *request);
 void api_page(struct http_request *request);
+void api_asset(struct http_request *request);
 void api_demo_token(struct http_request *request);
 enum err openapi_make(bool demo, char **out, size_t *size) MUST_CHECK;
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For those who run it: health, readiness, metrics, the API's description, the
- * page at `/`, and the demo's guest tokens.
+ * For those who run it: health, readiness, metrics, the API's description, and
+ * the demo's guest tokens.
  *
- * Invariants: (1) /healthz touches nothing that may be slow or down. (2) The
- * page runs no script but its own file and talks to no other host: its
- * Content-Security-Policy says so. (3) Without the demo its path is neither
- * routed nor described.
+ * Invariants: (1) /healthz touches nothing that may be slow or down. (2) Without
+ * the demo its path is neither routed nor described.
  *
  * Loops' threads. */
 #include "api/api_int.h"
@@ -91,34 +89,6 @@ void api_openapi(struct http_request *request)
     http_reply_header(request, "Cache-Control", "no-cache");
     http_reply_header(request, "Access-Control-Allow-Origin", "*"); /* public, and useful to other pages */
     http_reply_static(request, 200, "application/json", api->openapi, api->openapi_size);
-}
-
-/* ---- The page ---- */
-
-static const char *file_type(const char *name)
-{
-    const char *end = strrchr(name, '.');
-    if (end != NULL && strcmp(end, ".js") == 0)
-        return "text/javascript; charset=utf-8";
-    if (end != NULL && strcmp(end, ".css") == 0)
-        return "text/css; charset=utf-8";
-    return "text/html; charset=utf-8";
-}
-
-void api_page(struct http_request *request)
-{
-    const char *path = http_route(request)->path;
-    const struct embed *file = embed_find(api_files, strcmp(path, "/") == 0 ? "index.html" : path + 1);
-    if (file == NULL) {
-        api_fail(api_call(request), ERR_NOT_FOUND);
-        return;
-    }
-    http_reply_header(request, "Content-Security-Policy",
-                      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-                      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-    http_reply_header(request, "Referrer-Policy", "no-referrer");
-    http_reply_header(request, "Cache-Control", "no-cache");
-    http_reply_static(request, 200, file_type(file->name), file->data, file->size);
 }
 
 /* ---- The demo ---- */

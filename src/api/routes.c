@@ -69,6 +69,10 @@ static const struct http_route routes[] = {
     {HTTP_GET,    "/",                                          api_page,               OPEN, 0},
     {HTTP_GET,    "/live.js",                                   api_page,               OPEN, 0},
     {HTTP_GET,    "/live.css",                                  api_page,               OPEN, 0},
+    {HTTP_GET,    "/icon.svg",                                  api_page,               OPEN, 0},
+    {HTTP_GET,    "/manifest.webmanifest",                      api_page,               OPEN, 0},
+    {HTTP_GET,    "/sw.js",                                     api_page,               OPEN, 0},
+    {HTTP_GET,    "/assets/{file}",                             api_asset,              OPEN, 0},
 
     {HTTP_POST,   "/api/demo/token",                            api_demo_token,         OPEN, 0},
 };

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mount } from 'svelte';
+
+import App from './App.svelte';
+import './app.css';
+
+mount(App, { target: document.getElementById('app') });
+
+if ('serviceWorker' in navigator && import.meta.env.PROD) navigator.serviceWorker.register('/sw.js').catch(() => {});
