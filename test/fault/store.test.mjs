@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, chownSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -129,7 +129,9 @@ describe('store in trouble', { concurrency: 4 }, () => {
     const organization = made.organization_id;
     const owner = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {};
     const secretFile = join(dir, 'secret');
-    const server = new Server({ dir, database, ...owner });
+    const program = join(dir, 'holdfast'); // where another user may run it, wherever the project lies
+    copyFileSync(binary, program);
+    const server = new Server({ dir, database, program, ...owner });
     for (const file of [database, secretFile]) chmodSync(file, 0o444);
     chmodSync(dir, 0o555);
     let came = true;

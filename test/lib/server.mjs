@@ -150,8 +150,8 @@ export class Server {
 
   /** Starts the process; resolves when it is ready, rejects when it ends before. */
   async launch() {
-    const { env, wrap, uid, gid } = this.options;
-    const command = wrap ? [...wrap, binary, ...this.arguments()] : [binary, ...this.arguments()];
+    const { env, wrap, uid, gid, program = binary } = this.options;
+    const command = wrap ? [...wrap, program, ...this.arguments()] : [program, ...this.arguments()];
     const child = spawn(command[0], command.slice(1), {
       cwd: this.dir,
       env: childEnv(env),
