@@ -81,12 +81,14 @@ static void maybe_key(struct world *world, struct command *command)
     bool reads = command->kind == COMMAND_HOLD_GET || command->kind == COMMAND_CHECKOUT_GET;
     if (pick(world, 4) != 0 || reads)
         return;
-    uint64_t number = pick(world, WORLD_KEY_COUNT);
+    /* As at the edge: a key is one user's and one path's, and whom it is for stands in the body. */
+    struct uuid own[2] = {command->actor.user_id};
+    own[1].bytes[0] = (uint8_t)pick(world, WORLD_KEY_COUNT);
+    own[1].bytes[1] = (uint8_t)command->kind;
     command->has_key = true;
-    sha256(&number, sizeof(number), command->key);
-    command->key[0] ^= (uint8_t)command->kind;
+    sha256(own, sizeof(own), command->key);
     memcpy(command->body, &command->kind, sizeof(command->kind));
-    memcpy(command->body + 4, &command->actor.user_id, sizeof(struct uuid));
+    memcpy(command->body + 4, &command->actor.for_user_id, sizeof(struct uuid));
     if (command->kind == COMMAND_HOLD_SEATS) {
         uint8_t seats[32];
         sha256(command->hold_seats.seat_ids, sizeof(struct uuid) * (size_t)command->hold_seats.count, seats);

@@ -19,7 +19,7 @@ enum {
     WORLD_EVENT_COUNT = 2,
     WORLD_SEAT_COUNT_MAX = 64,
     WORLD_HOLD_MEMORY = 64,
-    WORLD_KEY_COUNT = 32,
+    WORLD_KEY_COUNT = 4,
     WORLD_RATE_HOLDS = 6, /* of the second event; the first has no rate limit */
     WORLD_RATE_SECONDS = 30,
     WORLD_GRACE_SECONDS_MIN = 1, /* no event's grace is ever shorter */
