@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The few commands of daily work. What they do stands in scripts/; everything is relative to this folder.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check bench sim fuzz fmt lint screenshots clean
+.PHONY: help run build test ci check bench sim fuzz fmt lint screenshots clean
 MAKEFLAGS += --no-print-directory
 
 LISTEN ?= 127.0.0.1:8080
@@ -20,16 +20,20 @@ build: ## installs what is missing and builds build/holdfast
 	@scripts/packages web || echo 'build: going on without Node'
 	@scripts/build release
 
-test: ## everything: lint, unit, store, simulator, API, faults, PostgreSQL, browser, threads
+test: ## the tests: lint, unit, store, simulator, API, faults, PostgreSQL, browser, operations
 	@scripts/packages build web test
 	@scripts/test
+
+ci: ## the same, and what threads share under ThreadSanitizer
+	@scripts/packages build web test
+	@scripts/test all
 
 check: ## the fast part of test: lint and unit
 	@scripts/packages build test
 	@scripts/test lint unit
 
 bench: build ## holds per second over HTTP, next to redis-benchmark
-	@scripts/packages dev
+	@scripts/packages test
 	@scripts/bench
 
 sim: ## one run of the simulator: make sim SEED=7 STEPS=1000000
@@ -43,7 +47,7 @@ fuzz: ## every fuzzer for FUZZ_SECONDS each
 
 fmt: ## formats the C sources (clang-format 14)
 	@scripts/packages dev
-	@find src test -name '*.[ch]' -exec clang-format -i {} +
+	@find src test -name '*.[ch]' -exec clang-format-14 -i {} +
 
 lint: ## checks on the sources that no compiler makes
 	@scripts/packages build

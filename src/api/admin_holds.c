@@ -132,14 +132,20 @@ static void take_release(struct body *body, struct command *command)
 void api_admin_release(struct http_request *request)
 {
     struct api_call *call = api_call(request);
+    struct uuid of_event_id;
     struct body body;
+    if (!api_query_uuid(call, "event_id", &of_event_id))
+        return;
     command_init(&call->command, COMMAND_ADMIN_RELEASE, http_arena(request));
     api_body_open(call, &body);
     take_release(&body, &call->command);
     if (!api_body_close(call, &body))
         return;
+    /* Seats, holds and checkouts do not say whose they are: the query may, by their event. */
     if (!uuid_is_nil(&call->command.release.event_id))
-        api_adopt_event_org(call, &call->command.release.event_id);
+        of_event_id = call->command.release.event_id;
+    if (!uuid_is_nil(&of_event_id))
+        api_adopt_event_org(call, &of_event_id);
     if (!api_has_org(call))
         return;
     api_submit(call, reply_released);
@@ -150,14 +156,23 @@ void api_admin_release(struct http_request *request)
 static void reply_counts(struct api_call *call, const struct uuid *event_id, int64_t hot, int64_t stored,
                          bool consistent)
 {
+    const struct result *result = &call->command.result;
+    bool has_warm = result->counts[1] >= 0;
+    if (call->command.kind == COMMAND_REGISTRY)
+        consistent = consistent && result->missing_count + result->orphaned_count == 0;
     struct buf out;
     struct jsonw json;
     api_json_open(&out, &json);
     jsonw_object_open(&json);
     jsonw_key_uuid(&json, "event_id", event_id);
     jsonw_key_int(&json, "hot", hot);
-    jsonw_key_null(&json, "warm");
+    if (has_warm)
+        jsonw_key_int(&json, "warm", result->counts[1]);
+    else
+        jsonw_key_null(&json, "warm");
     jsonw_key_int(&json, "store", stored);
+    jsonw_key_int(&json, "missing", result->missing_count);
+    jsonw_key_int(&json, "orphaned", result->orphaned_count);
     jsonw_key_bool(&json, "consistent", consistent);
     jsonw_key_text(&json, "status", consistent ? "ok" : "stale");
     jsonw_key_text(&json, "message", consistent ? "All layers in sync" : "Consistency warning");
@@ -239,7 +254,13 @@ static void compare_registry(struct api_call *call)
 
 void api_admin_registry_get(struct http_request *request)
 {
-    compare_registry(api_call(request));
+    struct api_call *call = api_call(request);
+    struct uuid event_id;
+    if (!api_path_uuid(call, "event", &event_id))
+        return;
+    command_init(&call->command, COMMAND_REGISTRY, http_arena(request));
+    call->command.id = event_id;
+    api_submit(call, compare_registry);
 }
 
 void api_admin_registry_reconcile(struct http_request *request)

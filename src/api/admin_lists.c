@@ -74,7 +74,7 @@ void api_admin_holds_list(struct http_request *request)
 
 /* ---- From the store ---- */
 
-static void reply_rows(struct api_call *call)
+void api_reply_rows(struct api_call *call)
 {
     struct store_query *query = &call->query;
     char next[24];
@@ -90,12 +90,6 @@ static void reply_rows(struct api_call *call)
     api_reply(call, 200, &out, &json);
 }
 
-static bool take_page(struct api_call *call)
-{
-    return api_query_limit(call, &call->query.limit) &&
-           api_query_int(call, "after", 1, INT64_MAX, &call->query.after);
-}
-
 /* Audit and checkouts: an operator without an organization names the event. */
 static bool take_event_filter(struct api_call *call)
 {
@@ -109,21 +103,11 @@ static bool take_event_filter(struct api_call *call)
 void api_admin_checkouts_list(struct http_request *request)
 {
     struct api_call *call = api_call(request);
-    enum checkout_state state;
     if (!take_event_filter(call) || !api_query_uuid(call, "user_id", &call->query.user_id) ||
-        !take_page(call))
-        return;
-    call->query.status = arena_text(http_arena(request), http_query(request, "status"));
-    if (call->query.status != NULL && !checkout_state_parse(call->query.status, &state)) {
-        api_refuse(call, "status",
-                   "status must be pending_payment, processing, completed, failed, cancelled, "
-                   "expired or refunded.");
-        return;
-    }
-    if (!api_has_org(call))
+        !api_query_page(call) || !api_query_checkout_status(call) || !api_has_org(call))
         return;
     call->query.kind = QUERY_CHECKOUTS;
-    api_query(call, reply_rows);
+    api_query(call, api_reply_rows);
 }
 
 void api_admin_audit_list(struct http_request *request)
@@ -134,7 +118,7 @@ void api_admin_audit_list(struct http_request *request)
     if (!take_event_filter(call) || !api_query_uuid(call, "entity_id", &query->entity_id) ||
         !api_query_uuid(call, "seat_id", &query->seat_id) ||
         !api_query_uuid(call, "user_id", &query->user_id) ||
-        !api_query_uuid(call, "checkout_id", &query->checkout_id) || !take_page(call))
+        !api_query_uuid(call, "checkout_id", &query->checkout_id) || !api_query_page(call))
         return;
     query->action = arena_text(http_arena(request), http_query(request, "action"));
     if (query->action != NULL && !audit_action_parse(query->action, &action)) {
@@ -144,20 +128,20 @@ void api_admin_audit_list(struct http_request *request)
     if (!api_has_org(call))
         return;
     query->kind = QUERY_AUDIT;
-    api_query(call, reply_rows);
+    api_query(call, api_reply_rows);
 }
 
 static void list_of_event(struct http_request *request, enum query_kind kind)
 {
     struct api_call *call = api_call(request);
     struct event_view event;
-    if (!api_query_time(call, "since", &call->query.since_ms) || !take_page(call) ||
+    if (!api_query_time(call, "since", &call->query.since_ms) || !api_query_page(call) ||
         !api_path_event(call, &event))
         return;
     seatmap_release(event.map);
     call->query.kind = kind;
     call->query.event_id = event.row.id;
-    api_query(call, reply_rows);
+    api_query(call, api_reply_rows);
 }
 
 void api_admin_history_list(struct http_request *request)

@@ -84,6 +84,9 @@ bool api_query_uuid(struct api_call *call, const char *name, struct uuid *out); 
 bool api_query_int(struct api_call *call, const char *name, int64_t least, int64_t most, int64_t *value);
 bool api_query_time(struct api_call *call, const char *name, int64_t *time_ms);
 bool api_query_limit(struct api_call *call, int32_t *limit);
+/* `limit` and `after` into the call's query of the store. */
+bool api_query_page(struct api_call *call);
+bool api_query_checkout_status(struct api_call *call);
 /* The event of the path, if the caller may see it: its map is the call's to release. */
 bool api_path_event(struct api_call *call, struct event_view *out);
 /* "A-1" or a block's id. False if it is neither, or there is no such block; no reply. */
@@ -99,6 +102,9 @@ bool api_body_close(struct api_call *call, struct body *body);
 /* layout.c: the static map, written once for each layout and revision */
 enum err layout_cache_create(struct layout_cache **out) MUST_CHECK;
 void layout_cache_destroy(struct layout_cache *cache);
+enum { LAYOUT_ETAG_SIZE = 80 };
+/* What GET …/layout is tagged with at this moment. */
+void layout_etag(const struct event_view *event, char out[LAYOUT_ETAG_SIZE]);
 
 /* Handlers, by file */
 void api_events_list(struct http_request *request);
@@ -116,6 +122,8 @@ void api_holds_list(struct http_request *request);
 void api_hold_get(struct http_request *request);
 void api_hold_extend(struct http_request *request);
 void api_hold_release(struct http_request *request);
+
+void api_checkouts_list(struct http_request *request);
 
 void api_checkout_start(struct http_request *request);
 void api_checkout_get(struct http_request *request);
@@ -144,6 +152,14 @@ void api_admin_checkouts_list(struct http_request *request);
 void api_admin_history_list(struct http_request *request);
 void api_admin_analytics_get(struct http_request *request);
 void api_admin_audit_list(struct http_request *request);
+/* What a query of the store found, as it is, with the cursor of the next page. */
+void api_reply_rows(struct api_call *call);
+
+void api_admin_dead_letters_list(struct http_request *request);
+
+void api_admin_figures_get(struct http_request *request);
+const char *api_breaker_state(void);             /* closed, half_open, open or none */
+const char *api_warm_state(const char *breaker); /* up, down or none */
 
 void api_healthz(struct http_request *request);
 void api_readyz(struct http_request *request);

@@ -12,29 +12,19 @@
 #include "api/render.h"
 #include "base/limits.h"
 
-/* The map that places tickets: that of a hold, or of the event if no hold came along. */
-static struct seatmap *checkout_map(struct api_call *call)
-{
-    const struct result *result = &call->command.result;
-    struct event_view event;
-    if (result->checkout_hold_count > 0 && result->checkout_holds[0].map != NULL)
-        return seatmap_acquire(result->checkout_holds[0].map);
-    if (result->ticket_count == 0 ||
-        !directory_event(call->api->config.directory, &call->actor.org_id, &result->checkout.event_id,
-                         http_arena(call->http), &event))
-        return NULL;
-    return event.map;
-}
-
 static void reply_checkout(struct api_call *call)
 {
     const struct result *result = &call->command.result;
-    struct seatmap *map = checkout_map(call);
+    struct event_view event = {0};
     struct buf out;
     struct jsonw json;
+    /* Its name is for the ticket, its map for the seats' places; both outlive the sale. */
+    if (!directory_event(call->api->config.directory, &call->actor.org_id, &result->checkout.event_id,
+                         http_arena(call->http), &event))
+        event = (struct event_view){0};
     api_json_open(&out, &json);
-    render_checkout(result, map, call->actor.role >= ROLE_AGENT, &json);
-    seatmap_release(map);
+    render_checkout(result, &event, call->actor.role >= ROLE_AGENT, &json);
+    seatmap_release(event.map);
     api_reply(call, result->status, &out, &json);
 }
 

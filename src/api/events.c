@@ -20,7 +20,7 @@ void api_events_list(struct http_request *request)
     api_json_open(&out, &json);
     jsonw_array_open(&json);
     for (int32_t i = 0; i < count; i++) {
-        render_event(&events[i], true, &json);
+        render_event(&events[i], false, &json);
         seatmap_release(events[i].map);
     }
     jsonw_array_close(&json);
@@ -36,7 +36,7 @@ void api_event_get(struct http_request *request)
     struct buf out;
     struct jsonw json;
     api_json_open(&out, &json);
-    render_event(&event, true, &json);
+    render_event(&event, false, &json);
     seatmap_release(event.map);
     api_reply(call, 200, &out, &json);
 }

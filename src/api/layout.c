@@ -21,12 +21,11 @@
 enum {
     LAYOUT_CACHE_COUNT = 16,
     LAYOUT_SEAT_SIZE = 48, /* about what one seat takes in the text */
-    ETAG_SIZE = 80,
 };
 
 struct layout_text { /* shared: the cache has one reference, each answer under way another */
     _Atomic int32_t reference_count;
-    char etag[ETAG_SIZE];
+    char etag[LAYOUT_ETAG_SIZE];
     struct buf text;
 };
 
@@ -195,12 +194,12 @@ static struct layout_text *layout_text_create(const struct event_view *event, co
 
 /* The revision is read before the text is written: a text that is newer than its tag is fetched
  * once more, one that is older never stays. */
-static void layout_etag(const struct event_view *event, char out[ETAG_SIZE])
+void layout_etag(const struct event_view *event, char out[LAYOUT_ETAG_SIZE])
 {
     char id[UUID_TEXT_SIZE];
     uuid_format(event->map != NULL ? &event->map->layout_id : &event->row.id, id);
     uint32_t revision = event->map != NULL ? atomic_load(&event->map->revision) : 0;
-    snprintf(out, ETAG_SIZE, "\"%s-%u-%s\"", id, revision, event->row.currency);
+    snprintf(out, LAYOUT_ETAG_SIZE, "\"%s-%u-%s\"", id, revision, event->row.currency);
 }
 
 /* A list of tags, weak or strong, or a star. */
@@ -225,7 +224,7 @@ void api_layout_get(struct http_request *request)
     struct api_call *call = api_call(request);
     struct event_view event;
     struct layout_text *text;
-    char etag[ETAG_SIZE];
+    char etag[LAYOUT_ETAG_SIZE];
     if (!api_path_event(call, &event))
         return;
     layout_etag(&event, etag);

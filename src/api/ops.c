@@ -49,10 +49,10 @@ void api_readyz(struct http_request *request)
     jsonw_key(&json, "tiers");
     jsonw_object_open(&json);
     jsonw_key_text(&json, "hot", "up");
-    jsonw_key_text(&json, "warm", "none");
+    jsonw_key_text(&json, "warm", api_warm_state(api_breaker_state()));
     jsonw_key_text(&json, "store", is_up ? "up" : "down");
     jsonw_object_close(&json);
-    jsonw_key_text(&json, "breaker", "none");
+    jsonw_key_text(&json, "breaker", api_breaker_state());
     jsonw_key_time(&json, "timestamp", clock_now_ms());
     jsonw_object_close(&json);
     api_reply(call, is_up ? 200 : 503, &out, &json);

@@ -77,6 +77,25 @@ bool api_query_limit(struct api_call *call, int32_t *limit)
     return true;
 }
 
+bool api_query_page(struct api_call *call)
+{
+    return api_query_limit(call, &call->query.limit) &&
+           api_query_int(call, "after", 1, INT64_MAX, &call->query.after);
+}
+
+bool api_query_checkout_status(struct api_call *call)
+{
+    enum checkout_state state;
+    const char *text = http_query(call->http, "status");
+    call->query.status = arena_text(http_arena(call->http), text);
+    if (text == NULL || checkout_state_parse(text, &state))
+        return true;
+    api_refuse(call, "status",
+               "status must be pending_payment, processing, completed, failed, cancelled, "
+               "expired or refunded.");
+    return false;
+}
+
 static bool event_is_visible(const struct api_call *call, const struct event_row *event)
 {
     return call->actor.role >= ROLE_AGENT || event->state == EVENT_PUBLISHED || event->state == EVENT_LIVE;

@@ -170,7 +170,7 @@ static void render_tickets(const struct result *result, const struct seatmap *ma
     jsonw_array_close(json);
 }
 
-void render_checkout(const struct result *result, const struct seatmap *map, bool with_user,
+void render_checkout(const struct result *result, const struct event_view *event, bool with_user,
                      struct jsonw *json)
 {
     const struct checkout_row *row = &result->checkout;
@@ -178,6 +178,7 @@ void render_checkout(const struct result *result, const struct seatmap *map, boo
     jsonw_object_open(json);
     jsonw_key_uuid(json, "checkout_id", &row->id);
     jsonw_key_uuid(json, "event_id", &row->event_id);
+    jsonw_key_text(json, "event_name", event->row.name);
     if (with_user)
         jsonw_key_uuid(json, "user_id", &row->user_id);
     jsonw_key_text(json, "status", checkout_state_name(row->state));
@@ -196,7 +197,7 @@ void render_checkout(const struct result *result, const struct seatmap *map, boo
     jsonw_key(json, "seats");
     render_checkout_seats(result, json);
     jsonw_key(json, "tickets");
-    render_tickets(result, map, json);
+    render_tickets(result, event->map, json);
     jsonw_object_close(json);
 }
 

@@ -16,13 +16,13 @@ void render_holds(const struct hold_view *holds, int32_t count, int64_t now_ms, 
                   struct jsonw *json);
 void render_explanation(const struct best_explanation *explanation, struct jsonw *json);
 
-/* `map` places tickets whose holds are not in the result; or NULL. */
-void render_checkout(const struct result *result, const struct seatmap *map, bool with_user,
+/* `event` gives its name and the places of tickets; both may be missing in it. */
+void render_checkout(const struct result *result, const struct event_view *event, bool with_user,
                      struct jsonw *json);
 void render_cancelled(const struct result *result, struct jsonw *json);
 
-/* An event with its policy; with its blocks and prices if asked. */
-void render_event(const struct event_view *event, bool with_blocks, struct jsonw *json);
+/* An event with its policy, blocks and prices; with_org adds whose it is, for those who administrate. */
+void render_event(const struct event_view *event, bool with_org, struct jsonw *json);
 void render_block(const struct seatmap *map, int32_t block, struct jsonw *json);
 
 /* "block", "block_name", "row" and the seat's number under `number_key`. */

@@ -55,11 +55,13 @@ static void render_blocks(const struct seatmap *map, struct jsonw *json)
     jsonw_array_close(json);
 }
 
-void render_event(const struct event_view *event, bool with_blocks, struct jsonw *json)
+void render_event(const struct event_view *event, bool with_org, struct jsonw *json)
 {
     const struct event_row *row = &event->row;
     jsonw_object_open(json);
     jsonw_key_uuid(json, "event_id", &row->id);
+    if (with_org)
+        jsonw_key_uuid(json, "organization_id", &row->org_id);
     jsonw_key_text(json, "name", row->name);
     jsonw_key_text(json, "status", event_state_name(row->state));
     if (row->sale_start_ms == TIME_NONE)
@@ -74,10 +76,8 @@ void render_event(const struct event_view *event, bool with_blocks, struct jsonw
     jsonw_key_int(json, "seat_count", event->map != NULL ? event->map->layout->seat_count : 0);
     jsonw_key(json, "policy");
     render_policy(&row->policy, json);
-    if (with_blocks) {
-        jsonw_key(json, "blocks");
-        render_blocks(event->map, json);
-    }
+    jsonw_key(json, "blocks");
+    render_blocks(event->map, json);
     jsonw_key_time(json, "created_at", row->created_ms);
     jsonw_key_time(json, "updated_at", row->updated_ms);
     jsonw_object_close(json);

@@ -155,8 +155,9 @@ void api_availability_get(struct http_request *request)
     struct event_view event;
     if (!api_path_event(call, &event))
         return;
-    char stream_id[64];
+    char stream_id[64], etag[LAYOUT_ETAG_SIZE];
     feed_stream_id(call->api->config.feed, &event.row.id, stream_id);
+    layout_etag(&event, etag);
     size_t size;
     uint8_t *packed = pack_states(http_arena(request), event.map, &size);
     char *text = arena_alloc(http_arena(request), 4 * ((size + 2) / 3) + 1);
@@ -166,6 +167,7 @@ void api_availability_get(struct http_request *request)
     api_json_open(&out, &json);
     jsonw_object_open(&json);
     jsonw_key_text(&json, "stream_id", stream_id);
+    jsonw_key_text(&json, "layout_etag", etag); /* whose order the states are in */
     jsonw_key_int(&json, "count", event.map != NULL ? event.map->layout->seat_count : 0);
     jsonw_key_text(&json, "states", text);
     jsonw_object_close(&json);

@@ -43,6 +43,16 @@ enum {
     HOLD_EXPIRING_NOTICE_MS = 30000,
     PAYMENT_WAIT_MS_MAX = 10000, /* how long `complete` waits before it says 202 */
 
+    /* Several nodes */
+    FOREIGN_RELEASE_DELAY_MS = 1000,  /* so much later than its own are another node's holds released */
+    FOLLOW_INTERVAL_MS = 100,         /* how often the change feed is asked … */
+    FOLLOW_INTERVAL_NUDGED_MS = 5000, /* … and while Redis tells when there is something */
+    FOLLOW_GAP_MS = 2,                /* at most every so often, however many ask for it */
+    FOLLOW_COUNT_MAX = 256,           /* changes in one answer */
+    PAYER_LEASE_MS = 10000,           /* a payment is its node's for so long without a sign of life */
+    PAYER_RENEW_MS = 5000,
+    SWEEP_INTERVAL_MS = 1000, /* how often leases and emptied events are looked at */
+
     /* Lists */
     PAGE_COUNT_DEFAULT = 100,
     PAGE_COUNT_MAX = 1000,

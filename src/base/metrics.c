@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { CACHE_LINE_SIZE = 64, BUCKET_COUNT_MAX = 20 };
+enum { CACHE_LINE_SIZE = 64, BUCKET_COUNT_MAX = HISTOGRAM_BUCKET_COUNT_MAX - 1 };
 
 #define SUM_SCALE 1e6
 
@@ -81,6 +81,15 @@ uint64_t counter_get(enum counter counter)
     return atomic_load_explicit(&counters[counter].value, memory_order_relaxed);
 }
 
+uint64_t counter_sum(const char *name)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < COUNTER_COUNT; i++)
+        if (strcmp(counter_rows[i].name, name) == 0)
+            sum += counter_get((enum counter)i);
+    return sum;
+}
+
 void gauge_set(enum gauge gauge, int64_t value)
 {
     atomic_store_explicit(&gauges[gauge].value, value, memory_order_relaxed);
@@ -89,6 +98,11 @@ void gauge_set(enum gauge gauge, int64_t value)
 void gauge_add(enum gauge gauge, int64_t by)
 {
     atomic_fetch_add_explicit(&gauges[gauge].value, by, memory_order_relaxed);
+}
+
+int64_t gauge_get(enum gauge gauge)
+{
+    return atomic_load_explicit(&gauges[gauge].value, memory_order_relaxed);
 }
 
 void histogram_observe(enum histogram histogram, double value)
@@ -103,6 +117,18 @@ void histogram_observe(enum histogram histogram, double value)
     atomic_fetch_add_explicit(&to->buckets[bucket], 1, memory_order_relaxed);
     double scaled = fmin(value * SUM_SCALE + 0.5, 1e18);
     atomic_fetch_add_explicit(&to->sum, (uint64_t)scaled, memory_order_relaxed);
+}
+
+int histogram_read(enum histogram histogram, struct histogram_bucket out[HISTOGRAM_BUCKET_COUNT_MAX])
+{
+    const struct bounds *bounds = histogram_rows[histogram].bounds;
+    const struct histogram_value *from = &histograms[histogram];
+    uint64_t count = 0;
+    for (int i = 0; i <= bounds->count; i++) {
+        count += atomic_load_explicit(&from->buckets[i], memory_order_relaxed);
+        out[i] = (struct histogram_bucket){i < bounds->count ? bounds->upper[i] : INFINITY, count};
+    }
+    return bounds->count + 1;
 }
 
 static void render_head(struct buf *out, const char *name, const char *help, const char *type)
@@ -124,19 +150,16 @@ static void render_name(struct buf *out, const struct metric_row *rows, int i, c
 static void render_histogram(struct buf *out, enum histogram histogram)
 {
     const struct histogram_row *row = &histogram_rows[histogram];
-    const struct histogram_value *from = &histograms[histogram];
-    uint64_t count = 0;
+    struct histogram_bucket buckets[HISTOGRAM_BUCKET_COUNT_MAX];
+    int last = histogram_read(histogram, buckets) - 1;
+    uint64_t sum = atomic_load_explicit(&histograms[histogram].sum, memory_order_relaxed);
     render_head(out, row->name, row->help, "histogram");
-    for (int i = 0; i < row->bounds->count; i++) {
-        count += atomic_load_explicit(&from->buckets[i], memory_order_relaxed);
-        buf_printf(out, "%s_bucket{le=\"%g\"} %llu\n", row->name, row->bounds->upper[i],
-                   (unsigned long long)count);
-    }
-    count += atomic_load_explicit(&from->buckets[row->bounds->count], memory_order_relaxed);
-    uint64_t sum = atomic_load_explicit(&from->sum, memory_order_relaxed);
-    buf_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", row->name, (unsigned long long)count);
+    for (int i = 0; i < last; i++)
+        buf_printf(out, "%s_bucket{le=\"%g\"} %llu\n", row->name, buckets[i].upper,
+                   (unsigned long long)buckets[i].count);
+    buf_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", row->name, (unsigned long long)buckets[last].count);
     buf_printf(out, "%s_sum %.6f\n", row->name, (double)sum / SUM_SCALE);
-    buf_printf(out, "%s_count %llu\n", row->name, (unsigned long long)count);
+    buf_printf(out, "%s_count %llu\n", row->name, (unsigned long long)buckets[last].count);
 }
 
 void metrics_render(struct buf *out)
@@ -147,7 +170,7 @@ void metrics_render(struct buf *out)
     }
     for (int i = 0; i < GAUGE_COUNT; i++) {
         render_name(out, gauge_rows, i, "gauge");
-        buf_put_int(out, atomic_load_explicit(&gauges[i].value, memory_order_relaxed));
+        buf_put_int(out, gauge_get((enum gauge)i));
         buf_put_char(out, '\n');
     }
     for (int i = 0; i < HISTOGRAM_COUNT; i++)

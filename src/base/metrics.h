@@ -5,6 +5,7 @@
 #ifndef HOLDFAST_BASE_METRICS_H
 #define HOLDFAST_BASE_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -13,8 +14,12 @@
  * Rows that share a name stand together. */
 /* clang-format off */
 #define COUNTER_MAP(X)                                                                                             \
-    X(HOLD_ATTEMPTS,        "holdfast_hold_attempts_total", "method=\"embedded\"", "Seats asked to be held")        \
-    X(HOLD_SUCCESSES,       "holdfast_hold_success_total", "method=\"embedded\"", "Holds granted")                  \
+    X(HOLD_ATTEMPTS_EMBEDDED, "holdfast_hold_attempts_total", "method=\"embedded\"", "Seats asked to be held, by what filters and decides") \
+    X(HOLD_ATTEMPTS_POSTGRES, "holdfast_hold_attempts_total", "method=\"postgres\"", "")                            \
+    X(HOLD_ATTEMPTS_REDIS,    "holdfast_hold_attempts_total", "method=\"redis\"", "")                               \
+    X(HOLD_SUCCESSES_EMBEDDED, "holdfast_hold_success_total", "method=\"embedded\"", "Holds granted")               \
+    X(HOLD_SUCCESSES_POSTGRES, "holdfast_hold_success_total", "method=\"postgres\"", "")                            \
+    X(HOLD_SUCCESSES_REDIS,    "holdfast_hold_success_total", "method=\"redis\"", "")                               \
     X(HOLD_CONFLICTS,       "holdfast_hold_conflict_total", "", "Seats refused because somebody has them")          \
     X(HOLD_ERRORS,          "holdfast_hold_error_total", "", "Reserves that failed on our side")                    \
     X(HOLD_EXPIRED,         "holdfast_hold_expired_total", "", "Holds that ran out")                                \
@@ -30,6 +35,29 @@
     X(RELEASE_FAILURES_B,   "holdfast_release_failures_total", "scenario=\"B\"", "")                                \
     X(RELEASE_FAILURES_C,   "holdfast_release_failures_total", "scenario=\"C\"", "")                                \
     X(RELEASE_FAILURES_D,   "holdfast_release_failures_total", "scenario=\"D\"", "")                                \
+    X(DECIDED_HOT,          "holdfast_tier_decisions_total", "tier=\"hot\"", "Requests for seats by the tier that settled them") \
+    X(DECIDED_WARM,         "holdfast_tier_decisions_total", "tier=\"warm\"", "")                                   \
+    X(DECIDED_STORE,        "holdfast_tier_decisions_total", "tier=\"store\"", "")                                  \
+    X(FALLBACK_TIMEOUT,     "holdfast_fallback_total", "reason=\"timeout\"", "Batches decided without Redis although there is one") \
+    X(FALLBACK_ERROR,       "holdfast_fallback_total", "reason=\"error\"", "")                                      \
+    X(FALLBACK_OPEN,        "holdfast_fallback_total", "reason=\"breaker_open\"", "")                               \
+    X(WARM_ERRORS_TIMEOUT,  "holdfast_warm_errors_total", "kind=\"timeout\"", "Rounds to Redis that failed")        \
+    X(WARM_ERRORS_CONNECTION, "holdfast_warm_errors_total", "kind=\"connection\"", "")                              \
+    X(WARM_ERRORS_REPLY,    "holdfast_warm_errors_total", "kind=\"reply\"", "")                                     \
+    X(LOCKS_TAKEN,          "holdfast_warm_locks_total", "result=\"taken\"", "Locks asked for in Redis")            \
+    X(LOCKS_OWN,            "holdfast_warm_locks_total", "result=\"own\"", "")                                      \
+    X(LOCKS_REFUSED,        "holdfast_warm_locks_total", "result=\"refused\"", "")                                  \
+    X(LOCKS_TAKEN_OVER,     "holdfast_warm_locks_total", "result=\"taken_over\"", "")                               \
+    X(LOCKS_TIMEOUT,        "holdfast_warm_locks_total", "result=\"timeout\"", "")                                  \
+    X(BREAKER_OPENED,       "holdfast_breaker_opened_total", "", "Times the breaker opened")                        \
+    X(DRIFT_MISSING,        "holdfast_registry_drift_total", "direction=\"missing\"", "Keys of Redis put right by sweeps and reconciliation") \
+    X(DRIFT_ORPHANED,       "holdfast_registry_drift_total", "direction=\"orphaned\"", "")                          \
+    X(FEED_CHANGES,         "holdfast_feed_changes_total", "", "Batches of the change feed that were followed")      \
+    X(NUDGES,               "holdfast_nudges_total", "", "Messages of other nodes that there is something to follow") \
+    X(PAYMENTS_TAKEN_OVER,  "holdfast_payments_taken_over_total", "", "Payments that another node had begun")        \
+    X(DELIVERIES_DELIVERED, "holdfast_deliveries_total", "result=\"delivered\"", "Domain events by what became of them") \
+    X(DELIVERIES_RETRIED,   "holdfast_deliveries_total", "result=\"retried\"", "")                                  \
+    X(DELIVERIES_DEAD,      "holdfast_deliveries_total", "result=\"dead\"", "")                                     \
     X(RELEASE_DOUBLE,       "holdfast_release_double_total", "", "Releases of holds that had ended already")        \
     X(RELEASE_EXHAUSTED,    "holdfast_release_retries_exhausted_total", "", "Expiries that failed three times and are left to the reaper") \
     X(REAPER_RUNS,          "holdfast_reaper_runs_total", "", "Reaper sweeps")                                      \
@@ -73,6 +101,10 @@
     X(REAPER_LAST_RUN,      "holdfast_reaper_last_run_timestamp_seconds", "", "When the reaper last finished a sweep") \
     X(HOLDS_OVERDUE,        "holdfast_holds_overdue", "", "Active holds past their release time")                   \
     X(STORE_UP,             "holdfast_store_up", "", "1 while the last batch or probe of the store succeeded")      \
+    X(WARM_UP,              "holdfast_warm_up", "", "1 while Redis filters; 0 while it is away, or there is none")  \
+    X(BREAKER_STATE,        "holdfast_breaker_state", "", "0 closed, 1 half open, 2 open, -1 without Redis")         \
+    X(DELIVERY_LEADER,      "holdfast_delivery_leader", "", "1 while this node delivers domain events")              \
+    X(DELIVERY_BACKLOG,     "holdfast_delivery_backlog_seconds", "", "Age of the oldest domain event that waits")    \
     X(START_TIME,           "holdfast_start_time_seconds", "", "When this process started")
 
 /* Histograms of seconds, but for sizes. */
@@ -81,6 +113,9 @@
     X(COMMIT_SECONDS,       "holdfast_commit_seconds", SECONDS, "Time to commit a batch")                           \
     X(COMMAND_SECONDS,      "holdfast_command_seconds", SECONDS, "Time from a command's arrival to its answer")     \
     X(REQUEST_SECONDS,      "holdfast_http_request_seconds", SECONDS, "Time from a request's headers to its answer") \
+    X(WARM_SECONDS,         "holdfast_warm_round_seconds", SECONDS, "Time of a round trip to Redis")                 \
+    X(INVALIDATION_SECONDS, "holdfast_invalidation_seconds", SECONDS, "Time from another node's commit until memory here shows it") \
+    X(DELIVERY_SECONDS,     "holdfast_delivery_lag_seconds", LIFETIMES, "Age of a domain event when it was delivered") \
     X(HOLD_TO_RELEASE_SECONDS, "holdfast_hold_to_release_seconds", LIFETIMES, "Age of a hold when it was released") \
     X(REAPER_SECONDS,       "holdfast_reaper_run_seconds", SECONDS, "Duration of a reaper sweep")                   \
     X(PAYMENT_SECONDS,      "holdfast_payment_seconds", SECONDS, "Time for the gateway to answer")
@@ -107,9 +142,20 @@ enum histogram {
 
 void counter_add(enum counter counter, uint64_t by);
 uint64_t counter_get(enum counter counter);
+/* All rows of a name together, whatever their labels; zero if there are none. */
+uint64_t counter_sum(const char *name);
 void gauge_set(enum gauge gauge, int64_t value);
 void gauge_add(enum gauge gauge, int64_t by);
+int64_t gauge_get(enum gauge gauge);
 void histogram_observe(enum histogram histogram, double value);
+
+enum { HISTOGRAM_BUCKET_COUNT_MAX = 21 };
+struct histogram_bucket {
+    double upper;   /* the last one's is infinite */
+    uint64_t count; /* of all values up to it */
+};
+/* How many buckets it has. Counts never fall from one bucket to the next. */
+int histogram_read(enum histogram histogram, struct histogram_bucket out[HISTOGRAM_BUCKET_COUNT_MAX]);
 void metrics_render(struct buf *out);
 
 #endif

@@ -121,6 +121,7 @@ struct event_row {
     struct policy policy;
     int64_t created_ms;
     int64_t updated_ms;
+    int32_t version; /* from 1; every change of the event, its blocks or its layout adds one */
 };
 
 struct block_row {
@@ -184,6 +185,9 @@ struct checkout_row {
     int64_t ended_ms;
     const char *payment_token; /* while processing, and after; or NULL */
     const char *notes;         /* or NULL */
+    int32_t version;           /* from 1; every change adds one */
+    struct uuid payer;         /* the node that asks the gateway; nil: none does … */
+    int64_t payer_until_ms;    /* … and how long the others leave it alone */
 };
 
 struct ticket_row {
@@ -198,6 +202,35 @@ struct ticket_row {
     char code[33]; /* unguessable, for a QR */
     int64_t created_ms;
     int64_t refunded_ms; /* 0: valid */
+};
+
+/* A place in the change feed, as the store counts; all zeros: its beginning. Rows are given out in windows: those whose
+ * number is in [from, to) and whose id is above `id`, in order of ids; `to` 0: the next window is not chosen yet. */
+struct feed_position {
+    int64_t from;
+    int64_t to;
+    int64_t id;
+};
+
+/* Whoever delivers the change feed to others: how far it got, and which node does it. */
+struct delivery_row {
+    const char *name; /* "webhook", … */
+    struct feed_position position;
+    struct uuid node; /* who delivers now … */
+    int64_t lease_until_ms;
+    int32_t version; /* from 1; every change adds one */
+};
+
+/* A domain event that was given up. */
+struct dead_letter_row {
+    struct uuid org_id;
+    struct uuid id; /* the event's */
+    const char *delivery;
+    const char *type; /* "SeatReserved", … */
+    const char *body; /* the event itself, JSON */
+    const char *reason;
+    int32_t try_count;
+    int64_t created_ms;
 };
 
 struct audit_row {

@@ -67,6 +67,14 @@ const struct verb_row verb_rows[VERB_COUNT] = {
         "  holdfast verify --store sqlite:./holdfast.db\n",
         verify_run,
     },
+    [VERB_DLQ] = {
+        "dlq", "list [OPTIONS]", "show the domain events that were given up",
+        "Prints the dead letters of a store, newest first: domain events that their receiver would not take, with why and "
+        "after how many tries. --org shows those of one organization; --json prints the events whole. Also beside a running "
+        "server; it only reads.",
+        "  holdfast dlq list --store sqlite:./holdfast.db\n",
+        dlq_run,
+    },
     [VERB_BENCH] = {
         "bench", "[OPTIONS]", "measure durable holds per second over HTTP",
         "Starts a server on a temporary store, fills it with seats and holds each of them once over HTTP, with every "

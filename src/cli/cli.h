@@ -57,6 +57,7 @@ int import_run(const struct options *options);
 int token_run(const struct options *options);
 int registry_run(const struct options *options);
 int verify_run(const struct options *options);
+int dlq_run(const struct options *options);
 int bench_run(const struct options *options);
 
 #endif

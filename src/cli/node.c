@@ -11,6 +11,7 @@
 #include "cli/node.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/rng.h"
+#include "cli/deliver.h"
 #include "lane/lane.h"
 #include "pay/pay.h"
 
 struct node {
     struct store *store;
+    struct warm *warm; /* NULL: none */
     struct directory *directory;
     struct feed *feed;
     struct pay *pay;
     struct lane *lane;
+    struct deliver *deliver; /* NULL: no webhook */
     struct order *order;
     struct auth *auth;
     struct api *api;
@@ -116,6 +121,24 @@ static void on_outcome(void *context, const struct pay_job *job, enum pay_outcom
     }
 }
 
+/* ---- Other nodes ---- */
+
+/* The lane's thread: another node committed something. */
+static void on_nudge(void *context)
+{
+    struct node *node = context;
+
+    if (node->lane != NULL)
+        lane_nudge(node->lane);
+}
+
+/* The lane's thread. Memory cannot be put right any more: whoever watches over the process starts it again. */
+static void node_lost(void *context)
+{
+    (void)context;
+    raise(SIGTERM);
+}
+
 /* ---- Streams ---- */
 
 /* The feed's thread. */
@@ -153,6 +176,30 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Another one at every start: what the last one left half done is somebody else's now. */
+static struct uuid make_node_id(void)
+{
+    struct rng rng;
+    rng_init_system(&rng);
+    return uuid_make(&rng, clock_now_ms());
+}
+
+static enum err start_warm(struct node *node, const struct node_config *config, const struct uuid *node_id,
+                           char *why, size_t why_size)
+{
+    gauge_set(GAUGE_BREAKER_STATE, -1);
+    if (config->warm_url == NULL)
+        return ERR_OK;
+    struct warm_config warm_config = {
+        .url = config->warm_url,
+        .prefix = config->warm_prefix,
+        .node_id = *node_id,
+        .on_nudge = on_nudge,
+        .context = node,
+    };
+    return warm_create(&warm_config, &node->warm, why, why_size);
+}
+
 static enum err start_core(struct node *node, const struct node_config *config, char *why, size_t why_size)
 {
     struct store_options store_options = {.read_only = false};
@@ -165,12 +212,21 @@ static enum err start_core(struct node *node, const struct node_config *config, 
         (err = feed_create(FRAME_COALESCE_MS, on_frames, node, &node->feed)) != ERR_OK ||
         (err = pay_create_simulated(on_outcome, node, &node->pay)) != ERR_OK)
         return err;
+    if (config->webhook != NULL &&
+        (err = deliver_create(config->webhook, node->store, &node->deliver)) != ERR_OK)
+        return err;
+    struct uuid node_id = make_node_id();
+    if ((err = start_warm(node, config, &node_id, why, why_size)) != ERR_OK)
+        return err;
     struct lane_config lane_config = {
         .store = node->store,
+        .warm = node->warm,
+        .node_id = node_id,
         .directory = node->directory,
         .feed = node->feed,
         .charge = node_charge,
         .refund = node_refund,
+        .on_lost = node_lost,
         .context = node,
     };
     if ((err = lane_create(&lane_config, clock_now_ms(), &node->lane, why, why_size)) != ERR_OK ||
@@ -256,6 +312,8 @@ enum err node_start(const struct node_config *config, struct node **out, char *w
     if (err != ERR_OK)
         goto failed;
     node->lane_started = true;
+    if (node->deliver != NULL && (err = deliver_start(node->deliver, node->lane)) != ERR_OK)
+        goto failed;
     err = start_edge(node, config, reason, sizeof reason);
     if (err != ERR_OK)
         goto failed;
@@ -279,15 +337,18 @@ void node_stop(struct node *node)
         http_server_stop(server, NODE_DRAIN_MS);
     if (node->metrics_server != NULL)
         http_server_stop(node->metrics_server, 0);
+    deliver_stop(node->deliver);
     if (node->lane_started)
         lane_stop(node->lane, NODE_DRAIN_MS);
     store_close(node->store); /* its last answers are the lane's */
+    warm_destroy(node->warm); /* which still wrote to this */
     if (node->pay != NULL)
         pay_destroy(node->pay);
     if (node->order != NULL)
         order_destroy(node->order);
     if (node->lane != NULL)
         lane_destroy(node->lane);
+    deliver_destroy(node->deliver);
     api_destroy(node->api);
     if (node->feed != NULL)
         feed_destroy(node->feed);

@@ -14,9 +14,12 @@
 #include "cli/cli.h"
 
 struct node;
+struct deliver_config; /* cli/deliver.h */
 
 struct node_config { /* borrows everything for the node's life */
     const char *store_url;
+    const char *warm_url;    /* or NULL */
+    const char *warm_prefix; /* of its keys */
     struct address listen;
     const struct address *metrics_listen; /* or NULL */
     int http_loop_count;
@@ -27,7 +30,8 @@ struct node_config { /* borrows everything for the node's life */
     size_t secret_size;
     const char *public_key; /* PEM, or NULL */
     size_t public_key_size;
-    const char *public_key_path; /* for messages */
+    const char *public_key_path;          /* for messages */
+    const struct deliver_config *webhook; /* or NULL: domain events are not delivered */
     /* The demo's guests; NULL: none */
     bool (*mint_demo)(void *context, int64_t now_ms, struct api_demo *out);
     void *demo_context;

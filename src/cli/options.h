@@ -23,6 +23,7 @@ enum verb {
     VERB_TOKEN,
     VERB_REGISTRY,
     VERB_VERIFY,
+    VERB_DLQ,
     VERB_BENCH,
     VERB_COUNT
 };
@@ -34,9 +35,10 @@ enum {
     FOR_TOKEN = 1 << VERB_TOKEN,
     FOR_REGISTRY = 1 << VERB_REGISTRY,
     FOR_VERIFY = 1 << VERB_VERIFY,
+    FOR_DLQ = 1 << VERB_DLQ,
     FOR_BENCH = 1 << VERB_BENCH,
     FOR_STORE = 1 << VERB_SERVE | 1 << VERB_DEMO | 1 << VERB_MIGRATE | 1 << VERB_IMPORT | 1 << VERB_TOKEN |
-                1 << VERB_REGISTRY | 1 << VERB_VERIFY,
+                1 << VERB_REGISTRY | 1 << VERB_VERIFY | 1 << VERB_DLQ,
     FOR_CONFIG = FOR_STORE & ~FOR_DEMO,
 };
 
@@ -52,7 +54,9 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
     X(STORE,           "store",           EVERYWHERE, FOR_STORE, "URL", "sqlite:./holdfast.db",                        \
       "where everything is kept: sqlite:PATH, or postgres://... with every option of libpq")                          \
     X(WARM,            "warm",            EVERYWHERE, FOR_SERVE, "URL", "none",                                        \
-      "the tier between nodes: none, or redis://...")                                                                  \
+      "Redis beside PostgreSQL: none, or redis://..., rediss://... or unix://..., and another after a comma to fail over to") \
+    X(WARM_PREFIX,     "warm-prefix",     EVERYWHERE, FOR_SERVE, "WORD", "voelgoed",                                   \
+      "what the keys in Redis begin with")                                                                             \
     X(ORDER,           "order",           EVERYWHERE, FOR_SERVE, "URL", "local",                                       \
       "where commands wait in order: local, or kafka://...")                                                           \
     X(JWT_SECRET_FILE, "jwt-secret-file", EVERYWHERE, FOR_SERVE | FOR_TOKEN | FOR_REGISTRY | FOR_BENCH, "PATH", NULL,  \
@@ -62,9 +66,11 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
     X(PAYMENTS,        "payments",        EVERYWHERE, FOR_SERVE, "NAME", "simulated",                                  \
       "payment gateway: simulated, or stripe")                                                                         \
     X(WEBHOOK_URL,     "webhook-url",     EVERYWHERE, FOR_SERVE, "URL", NULL,                                          \
-      "where domain events are delivered")                                                                             \
+      "where domain events are delivered: http:// or https://")                                                        \
     X(WEBHOOK_SECRET_FILE, "webhook-secret-file", EVERYWHERE, FOR_SERVE, "PATH", NULL,                                 \
-      "secret that signs delivered events")                                                                            \
+      "secret that signs delivered events; needed with --webhook-url")                                                 \
+    X(WEBHOOK_TRIES,   "webhook-tries",   EVERYWHERE, FOR_SERVE, "COUNT", "8",                                         \
+      "failures in a row before a domain event may be given up, 1 to 100")                                             \
     X(METRICS_LISTEN,  "metrics-listen",  EVERYWHERE, FOR_SERVE | FOR_DEMO, "ADDRESS:PORT", NULL,                      \
       "a second address that answers /metrics and /healthz, without a token")                                          \
     X(TRUSTED_PROXY,   "trusted-proxy",   EVERYWHERE, FOR_SERVE, "ADDRESS", NULL,                                      \
@@ -77,7 +83,7 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "file of `name = value` lines with the options of this page, # for comments")                                    \
     X(BUYERS,          "buyers",          FLAG, FOR_DEMO, "COUNT", "300",                                              \
       "simulated buyers, 0 to 5000")                                                                                   \
-    X(ORG,             "org",             FLAG, FOR_TOKEN | FOR_REGISTRY | FOR_BENCH, "UUID", NULL,                    \
+    X(ORG,             "org",             FLAG, FOR_TOKEN | FOR_REGISTRY | FOR_DLQ | FOR_BENCH, "UUID", NULL,          \
       "organization; an operator needs none")                                                                          \
     X(USER,            "user",            FLAG, FOR_TOKEN, "UUID", NULL,                                               \
       "user; a new one, told on standard error, if not given")                                                         \
@@ -97,7 +103,7 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "connections kept busy, 1 to 10000")                                                                             \
     X(SECONDS,         "seconds",         FLAG, FOR_BENCH, "SECONDS", "10",                                            \
       "how long to measure, 1 to 600")                                                                                 \
-    X(JSON,            "json",            FLAG, FOR_REGISTRY | FOR_VERIFY | FOR_BENCH, NULL, NULL,                     \
+    X(JSON,            "json",            FLAG, FOR_REGISTRY | FOR_VERIFY | FOR_DLQ | FOR_BENCH, NULL, NULL,           \
       "print the result as JSON")
 /* clang-format on */
 

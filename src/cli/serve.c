@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/deliver.h"
 #include "cli/files.h"
 #include "cli/node.h"
 #include "cli/setup.h"
@@ -21,11 +22,8 @@ static const struct {
     const char *only; /* the one value there is; NULL: none */
     const char *what;
 } embedded_only[] = {
-    {OPTION_WARM, "none", "a warm tier"},
     {OPTION_ORDER, "local", "an order over Kafka"},
     {OPTION_PAYMENTS, "simulated", "that payment gateway"},
-    {OPTION_WEBHOOK_URL, NULL, "delivery to webhooks"},
-    {OPTION_WEBHOOK_SECRET_FILE, NULL, "delivery to webhooks"},
 };
 
 static bool check_backends(const struct options *options, char *why, size_t why_size)
@@ -97,6 +95,7 @@ int serve_run(const struct options *options)
 {
     struct address metrics_listen;
     struct node_config config = {.store_url = options->values[OPTION_STORE]};
+    struct deliver_config webhook = {.url = NULL};
     struct secret secret = {.size = 0};
     struct buf public_key;
     struct node *node = NULL;
@@ -108,9 +107,14 @@ int serve_run(const struct options *options)
         return cli_fail_usage(VERB_SERVE, "serve takes no argument '%.64s'", options->arguments[0]);
     if (!check_backends(options, why, sizeof why) || !check_proxy(options, why, sizeof why) ||
         !setup_node(options, &config, &metrics_listen, why, sizeof why) ||
+        !deliver_read(options, &webhook, why, sizeof why) ||
         !read_key(options, &secret, &public_key, why, sizeof why))
         goto failed;
     config.trusted_proxy = options->values[OPTION_TRUSTED_PROXY];
+    if (strcmp(options->values[OPTION_WARM], "none") != 0)
+        config.warm_url = options->values[OPTION_WARM];
+    config.warm_prefix = options->values[OPTION_WARM_PREFIX];
+    config.webhook = webhook.url != NULL ? &webhook : NULL;
     config.secret = secret.bytes;
     config.secret_size = secret.size;
     if (public_key.size > 0) {
@@ -124,6 +128,8 @@ int serve_run(const struct options *options)
     print_ready(node, &config);
     if (secret.size > 0)
         setup_report_secret(&secret);
+    if (webhook.secret.size > 0)
+        setup_report_secret(&webhook.secret);
     signals_wait();
     log_write(LOG_INFO, "draining", NULL);
     node_stop(node);
@@ -133,6 +139,7 @@ failed:
     if (status != EXIT_DONE)
         cli_fail("%s", why);
     secret_wipe(&secret);
+    secret_wipe(&webhook.secret);
     buf_deinit(&public_key);
     return status;
 }

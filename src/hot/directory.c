@@ -187,22 +187,46 @@ bool directory_event(struct directory *directory, const struct uuid *org_id, con
     return found;
 }
 
-int32_t directory_events(struct directory *directory, const struct uuid *org_id, uint32_t states,
-                         struct arena *arena, struct event_view **out)
+static int32_t org_event_count(const struct org_entry *org, uint32_t states)
 {
     int32_t count = 0;
-    lock_for_reading(directory);
-    const struct org_entry *org = map_get(&directory->orgs, org_id);
-    int32_t event_count = org != NULL ? org->event_count : 0;
-    for (int32_t i = 0; i < event_count; i++)
+    for (int32_t i = 0; i < org->event_count; i++)
         count += (states & BIT(org->events[i]->row.state)) != 0;
-    struct event_view *views = ARENA_ARRAY(arena, struct event_view, count), *view = views;
-    for (int32_t i = 0; i < event_count; i++) {
+    return count;
+}
+
+static struct event_view *org_events_fill(const struct org_entry *org, uint32_t states, struct arena *arena,
+                                          struct event_view *view)
+{
+    for (int32_t i = 0; i < org->event_count; i++) {
         if ((states & BIT(org->events[i]->row.state)) != 0)
             event_view_fill(org->events[i], arena, view++);
     }
+    return view;
+}
+
+int32_t directory_events(struct directory *directory, const struct uuid *org_id, uint32_t states,
+                         struct arena *arena, struct event_view **out)
+{
+    static const struct org_entry nobody;
+    const struct org_entry *org;
+    int32_t count = 0;
+    lock_for_reading(directory);
+    if (uuid_is_nil(org_id)) {
+        for (size_t i = 0; (org = map_next(&directory->orgs, &i)) != NULL;)
+            count += org_event_count(org, states);
+        *out = ARENA_ARRAY(arena, struct event_view, count);
+        struct event_view *view = *out;
+        for (size_t i = 0; (org = map_next(&directory->orgs, &i)) != NULL;)
+            view = org_events_fill(org, states, arena, view);
+    } else {
+        org = map_get(&directory->orgs, org_id);
+        org = org != NULL ? org : &nobody;
+        count = org_event_count(org, states);
+        *out = ARENA_ARRAY(arena, struct event_view, count);
+        org_events_fill(org, states, arena, *out);
+    }
     unlock(directory);
-    *out = views;
     return count;
 }
 

@@ -33,7 +33,8 @@ enum user_standing directory_user(struct directory *directory, const struct uuid
 /* False if it does not exist or is another organization's (nil org_id: any). */
 bool directory_event(struct directory *directory, const struct uuid *org_id, const struct uuid *event_id,
                      struct arena *arena, struct event_view *out);
-/* All events of an organization whose state's bit is in `states`, oldest first. */
+/* All events of an organization whose state's bit is in `states`, oldest first; nil org_id: of all
+ * of them, one organization after the other. */
 int32_t directory_events(struct directory *directory, const struct uuid *org_id, uint32_t states,
                          struct arena *arena, struct event_view **out);
 /* The organization of an event, for operators; false if there is none such. */

@@ -277,6 +277,13 @@ void hot_put_seat(struct hot *hot, struct hot_event *event, const struct seat_ro
     event->snapshot_due = true;
 }
 
+/* All nodes have a timer for every hold; most of the time the one that wrote it last is the only one that needs it. */
+int64_t hot_hold_release_ms(const struct hot_hold *hold)
+{
+    int64_t release_ms = hold_release_ms(hold->held_until_ms, &hold->event->row.policy);
+    return hold->foreign ? release_ms + FOREIGN_RELEASE_DELAY_MS : release_ms;
+}
+
 /* A pinned hold is on no wheel: its payment's deadline is. */
 static void hold_set_timer(struct hot *hot, struct hot_hold *hold, int64_t now_ms)
 {
@@ -286,9 +293,7 @@ static void hold_set_timer(struct hot *hot, struct hot_hold *hold, int64_t now_m
     }
     int64_t notice_ms = hold->held_until_ms - hot->notice_ms;
     hold->noticed = notice_ms <= now_ms;
-    int64_t due_ms =
-        hold->noticed ? hold_release_ms(hold->held_until_ms, &hold->event->row.policy) : notice_ms;
-    wheel_set(&hot->wheel, &hold->timer, due_ms);
+    wheel_set(&hot->wheel, &hold->timer, hold->noticed ? hot_hold_release_ms(hold) : notice_ms);
 }
 
 static void hold_remove(struct hot *hot, struct hot_hold *hold)
@@ -331,7 +336,7 @@ static struct hot_hold *hold_add(struct hot *hot, struct hot_event *event, int32
     return hold;
 }
 
-void hot_put_hold(struct hot *hot, const struct hold_row *row, int64_t now_ms)
+void hot_put_hold(struct hot *hot, const struct hold_row *row, bool foreign, int64_t now_ms)
 {
     struct hot_hold *hold = map_get(&hot->holds, &row->id);
     if (row->state != HOLD_ACTIVE) {
@@ -349,6 +354,7 @@ void hot_put_hold(struct hot *hot, const struct hold_row *row, int64_t now_ms)
     }
     hold->held_until_ms = row->held_until_ms;
     hold->try_count = 0;
+    hold->foreign = foreign;
     if (hold->checkout == NULL || !uuid_equal(&hold->checkout->row.id, &row->checkout_id)) {
         list_remove(&hold->checkout_node);
         hold->checkout = hot_checkout(hot, &row->org_id, &row->checkout_id);

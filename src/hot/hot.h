@@ -50,7 +50,8 @@ struct hot_event {
     int32_t unit_count; /* uncommitted units that touch the event */
     bool exclusive;     /* a change of the event itself waits or is under way … */
     const void *gate;   /* … for this command */
-    bool snapshot_due;  /* something changed since the last snapshot */
+    bool snapshot_due;  /* something changed since the last snapshot … */
+    bool occupancy_due; /* … or since Redis was told the occupancy */
 };
 
 struct hot_user { /* one user at one event */
@@ -89,6 +90,7 @@ struct hot_hold {
     uint8_t try_count; /* of its release */
     bool noticed;      /* its owner was told that it runs out */
     bool reaped;       /* the reaper found it overdue */
+    bool foreign;      /* another node made its last change, and releases it; this one a little later */
 };
 
 struct hot {
@@ -126,6 +128,8 @@ static inline bool hot_hold_paying(const struct hot_hold *hold)
     return hold->checkout != NULL && hold->checkout->row.state == CHECKOUT_PROCESSING;
 }
 
+int64_t hot_hold_release_ms(const struct hot_hold *hold); /* when this node releases it */
+
 /* Rows as the store has them. Text is borrowed. */
 void hot_seat_row(const struct hot_event *event, int32_t index, struct seat_row *out);
 void hot_hold_row(const struct hot_hold *hold, struct hold_row *out);
@@ -138,8 +142,8 @@ void hot_put_event(struct hot *hot, const struct event_row *row);
 enum err hot_put_layout(struct hot *hot, struct hot_event *event,
                         struct seatmap *map) MUST_CHECK; /* owns the reference */
 void hot_put_seat(struct hot *hot, struct hot_event *event, const struct seat_row *row);
-void hot_put_hold(struct hot *hot, const struct hold_row *row,
-                  int64_t now_ms); /* inserts, changes or removes */
+/* Inserts, changes or removes. `foreign`: another node wrote it. */
+void hot_put_hold(struct hot *hot, const struct hold_row *row, bool foreign, int64_t now_ms);
 void hot_put_checkout(struct hot *hot, const struct checkout_row *row);
 
 #endif

@@ -19,16 +19,23 @@ static bool is_kept(const struct command *command)
 
 enum decision lane_answer(struct lane *lane, struct command *command, enum err err)
 {
+    if (follow_must_wait(lane, command, err))
+        return DEFERRED;
+    lane_answer_now(lane, command, err);
+    return DECIDED;
+}
+
+void lane_answer_now(struct lane *lane, struct command *command, enum err err)
+{
     command->result.err = err;
     command->result.now_ms = lane->now_ms;
     if (!is_kept(command)) {
         lane_reply(lane, command);
-        return DECIDED;
+        return;
     }
     /* What was asked for is decided, or done by a long job or payment: only its key is not written. */
     command->arrived_ms = lane->now_ms;
     step_submit(step_begin(lane, command));
-    return DECIDED;
 }
 
 void answer_add_hold(struct command *command, struct hot_event *event, int32_t index,

@@ -10,6 +10,7 @@
  * when it is large enough to be worth a second connection's while. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "lane/lane_int.h"
@@ -17,10 +18,12 @@
 enum {
     BATCH_UNIT_COUNT_EAGER = 128, /* so many need not wait for the batch before them */
     RESOLVE_INTERVAL_MS = 1000,
-    STORE_RETRY_MS = 1000, /* what must not be lost is tried again after this */
+    STORE_RETRY_MS = 1000, /* what must not be lost is tried again after this … */
+    MISS_RETRY_MS = 20,    /* … or this, if another node was there first */
 };
 
 static void batch_done(struct store_batch *store_batch);
+static void batch_end(struct lane *lane, struct lane_batch *batch);
 
 static struct lane_batch *batch_make(struct lane *lane)
 {
@@ -75,7 +78,6 @@ bool batch_has_room_for_commands(struct lane *lane)
 
 void batch_withdraw(struct lane *lane, struct step *step)
 {
-    CHECK(step->batch == lane->gathering);
     list_remove(&step->node);
     list_remove(&step->unit.node);
     step->batch->store.unit_count--;
@@ -103,6 +105,7 @@ void batch_submit(struct lane *lane)
     if (another_commits && batch->store.unit_count < BATCH_UNIT_COUNT_EAGER)
         return;
     batch->store.id = lane_make_id(lane);
+    batch->store.node_id = lane->config.node_id;
     batch->store.now_ms = lane->now_ms;
     if (lane->now_ms >= lane->purge_at_ms) {
         batch->store.purge_before_ms = lane->now_ms - IDEMPOTENCY_HOURS * 3600 * 1000ll;
@@ -111,7 +114,18 @@ void batch_submit(struct lane *lane)
     histogram_observe(HISTOGRAM_BATCH_SIZE, batch->store.unit_count);
     lane->gathering = NULL;
     lane->in_flight++;
+    batch->submitted_us = clock_monotonic_us();
     gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
+    if (!filter_ask(lane, batch))
+        batch_to_store(lane, batch);
+}
+
+void batch_to_store(struct lane *lane, struct lane_batch *batch)
+{
+    if (batch->store.unit_count == 0) { /* the filter refused all of it */
+        batch_end(lane, batch);
+        return;
+    }
     enum err err = store_submit(lane->config.store, &batch->store);
     if (err != ERR_OK) {
         batch->store.outcome = STORE_FAILED;
@@ -124,7 +138,10 @@ void batch_submit(struct lane *lane)
 
 static void step_committed(struct lane *lane, struct step *step)
 {
-    step_apply(lane, step);
+    bool makes_holds = step->unit.holds != NULL && step->unit.holds->insert;
+    apply_unit(lane, &step->unit, step);
+    seatmap_release(step->new_map); /* still here: a newer layout is in place already */
+    step->new_map = NULL;
     for (const struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {
         if (write->row.refund == REFUND_OWED)
             payment_refund(lane, &write->row);
@@ -138,11 +155,15 @@ static void step_committed(struct lane *lane, struct step *step)
         job->empties_event = true;
     } else if (step->waits_for_payment) {
         payment_started(lane, step);
+    } else if (step->takes_over) {
+        payment_taken_over(lane, step);
     } else if (step->command != NULL) {
         lane_reply(lane, step->command);
     }
     if (step->by_reaper)
         counter_add(COUNTER_REAPER_RELEASED, 1);
+    if (makes_holds)
+        counter_add(COUNTER_DECIDED_STORE, 1);
 }
 
 /* Settlements come from the gateway, which does not ask twice: never dropped. */
@@ -191,18 +212,24 @@ static void step_not_written(struct lane *lane, struct step *step, enum err err)
     lane_reply(lane, command);
 }
 
-/* The store has other rows than memory: take them over, then decide again on those. */
+/* Another node was there first. What it wrote comes by the change feed; then the command is decided again, on that. */
 static void step_missed(struct lane *lane, struct step *step)
 {
     counter_add(COUNTER_STORE_MISSES, 1);
-    for (struct seat_write *write = step->unit.seats; write != NULL; write = write->next) {
-        struct step_seat *seat = CONTAINER_OF(write, struct step_seat, write);
-        if (write->missed && write->current.version > 0)
-            hot_put_seat(lane->hot, seat->event, &write->current);
-    }
+    seatmap_release(step->new_map);
+    step->new_map = NULL;
     struct command *command = step->command;
-    if (command == NULL || step->job != NULL) {
-        step_not_written(lane, step, ERR_STORE_UNAVAILABLE);
+    follow_missed(lane, step->job == NULL ? command : NULL);
+    if (step->job != NULL) {
+        job_step_missed(lane, step);
+        return;
+    }
+    if (command == NULL) {
+        due_step_missed(lane, step);
+        return;
+    }
+    if (must_not_be_lost(command)) {
+        lane_retry(lane, command, MISS_RETRY_MS);
         return;
     }
     if (command->try_count >= RETRY_COUNT_MAX) {
@@ -270,9 +297,15 @@ static void batch_finish(struct lane *lane, struct lane_batch *batch)
 {
     counter_add(
         batch->store.outcome == STORE_COMMITTED ? COUNTER_STORE_BATCHES : COUNTER_STORE_BATCHES_FAILED, 1);
+    filter_committed(lane, batch);
     struct list *node;
     while ((node = list_pop(&batch->steps)) != NULL)
         step_finish(lane, CONTAINER_OF(node, struct step, node), &batch->store);
+    batch_end(lane, batch);
+}
+
+static void batch_end(struct lane *lane, struct lane_batch *batch)
+{
     lane->in_flight--;
     lane->unknown_count -= batch->resolve_at_ms != 0;
     lane->progress = true;

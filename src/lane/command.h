@@ -40,14 +40,16 @@ enum command_kind {
     COMMAND_SEATS_UNBLOCK, /* id: event; seats */
     COMMAND_ADMIN_RELEASE, /* release */
     COMMAND_RECONCILE,     /* id: event */
+    COMMAND_REGISTRY,      /* id: event; as RECONCILE, but nothing is put right */
     /* Reads that need the lane's own state; never wait for the store unless the thing has ended */
     COMMAND_HOLDS_LIST,   /* holds_list */
     COMMAND_HOLD_GET,     /* id: hold */
     COMMAND_CHECKOUT_GET, /* id: checkout */
     /* The system's own */
-    COMMAND_USER_SEEN,       /* actor's token was seen for the first time */
-    COMMAND_PAYMENT_SETTLED, /* payment */
-    COMMAND_REFUND_SETTLED,  /* payment */
+    COMMAND_USER_SEEN,         /* actor's token was seen for the first time */
+    COMMAND_PAYMENT_SETTLED,   /* payment */
+    COMMAND_REFUND_SETTLED,    /* payment */
+    COMMAND_PAYMENT_TAKE_OVER, /* id: checkout, whose node does not ask the gateway any more */
     COMMAND_KIND_COUNT
 };
 
@@ -113,9 +115,11 @@ struct result {
     int32_t ticket_count;
     /* Catalogue: id of what was made or changed */
     struct uuid id;
-    bool disabled;         /* USER_PATCH */
-    int64_t counts[3];     /* RECONCILE: hot, warm, store */
-    struct uuid *seat_ids; /* SEATS_BLOCK, SEATS_UNBLOCK: those done */
+    bool disabled;          /* USER_PATCH */
+    int64_t counts[2];      /* REGISTRY, RECONCILE: holds in memory and in Redis (−1: not there) */
+    int64_t missing_count;  /* … what Redis lacked … */
+    int64_t orphaned_count; /* … and what it had too much */
+    struct uuid *seat_ids;  /* SEATS_BLOCK, SEATS_UNBLOCK: those done */
     int32_t seat_id_count;
     int64_t now_ms; /* the lane's clock when it was decided */
 };
@@ -219,7 +223,10 @@ struct command {
     int64_t arrived_us; /* monotonic, for the latency histogram */
     int64_t retry_at_ms;
     int32_t try_count;
-    bool counted; /* as an attempt: deciding again is not another one */
+    struct uuid lock_hold_id; /* whose lock in Redis was in its way; nil: nobody's … */
+    bool lock_has_ended;      /* … and the store knows that this hold is over */
+    int64_t fresh_needed;     /* not decided before this question to the change feed is answered */
+    bool counted;             /* as an attempt: deciding again is not another one */
     void *lane_state;
 };
 

@@ -21,13 +21,15 @@ static const decide_function functions[COMMAND_KIND_COUNT] = {
     [COMMAND_SEATS_BLOCK] = decide_seats_block,
     [COMMAND_SEATS_UNBLOCK] = decide_seats_block,
     [COMMAND_ADMIN_RELEASE] = decide_admin_release,
-    [COMMAND_RECONCILE] = decide_reconcile,
+    [COMMAND_RECONCILE] = decide_registry,
+    [COMMAND_REGISTRY] = decide_registry,
     [COMMAND_HOLDS_LIST] = decide_holds_list,
     [COMMAND_HOLD_GET] = decide_hold_get,
     [COMMAND_CHECKOUT_GET] = decide_checkout_get,
     [COMMAND_USER_SEEN] = decide_user_seen,
     [COMMAND_PAYMENT_SETTLED] = decide_payment_settled,
     [COMMAND_REFUND_SETTLED] = decide_refund_settled,
+    [COMMAND_PAYMENT_TAKE_OVER] = decide_payment_take_over,
 };
 
 enum decision decide(struct lane *lane, struct command *command)

@@ -55,7 +55,7 @@ enum decision decide_user_patch(struct lane *lane, struct command *command)
     if (directory_user(lane->hot->directory, org_id, &command->id) == USER_UNKNOWN)
         return lane_answer(lane, command, ERR_NOT_FOUND);
     struct step *step = step_begin(lane, command);
-    step_user_seen(step, org_id, &command->id, command->admin.disabled);
+    step_user_change(step, org_id, &command->id, command->admin.disabled);
     struct audit_row *audit = step_audit(step, AUDIT_USER_CHANGED, "User", &command->id);
     audit->user_id = command->id;
     audit->after = command->admin.disabled ? "{\"disabled\":true}" : "{\"disabled\":false}";
@@ -69,7 +69,7 @@ enum decision decide_user_seen(struct lane *lane, struct command *command)
     if (directory_user(lane->hot->directory, &actor->org_id, &actor->user_id) != USER_UNKNOWN)
         return lane_answer(lane, command, ERR_OK);
     struct step *step = step_begin(lane, command);
-    step_user_seen(step, &actor->org_id, &actor->user_id, false);
+    step_user_seen(step, &actor->org_id, &actor->user_id);
     return submit(lane, command, step, 200);
 }
 
@@ -121,16 +121,6 @@ static void audit_event(struct step *step, const struct event_row *before, const
     audit->after = step_printf(step, "{\"status\":\"%s\"}", event_state_name(after->state));
 }
 
-static struct event_row *step_event(struct step *step, const struct event_row *row, bool insert)
-{
-    struct event_write *write = ARENA_NEW(step_arena(step), struct event_write);
-    write->insert = insert;
-    write->row = *row;
-    write->row.name = arena_text(step_arena(step), row->name);
-    step->unit.events = write;
-    return &write->row;
-}
-
 enum decision decide_event_create(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
@@ -143,7 +133,7 @@ enum decision decide_event_create(struct lane *lane, struct command *command)
         return refuse_with(lane, command, ERR_INVALID_REQUEST, "id: this id cannot be used.");
     struct step *step = step_begin(lane, command);
     struct event_row *row = step_event(step, &command->event.row, true);
-    row->created_ms = row->updated_ms = lane->now_ms;
+    row->created_ms = lane->now_ms;
     audit_event(step, NULL, row);
     command->result.id = command->result.event_id = row->id;
     return submit(lane, command, step, 201);
@@ -199,7 +189,6 @@ enum decision decide_event_patch(struct lane *lane, struct command *command)
     struct step *step = step_begin(lane, command);
     if (!gate_close(event, command, step))
         return DEFERRED;
-    row.updated_ms = lane->now_ms;
     step_event(step, &row, false);
     audit_event(step, &event->row, &row);
     step->empties_event = event_is_open(event->row.state) && !event_is_open(row.state);
@@ -251,6 +240,7 @@ enum decision decide_layout_put(struct lane *lane, struct command *command)
         gate_open(lane, event, command);
         return lane_answer(lane, command, err);
     }
+    step_event(step, &event->row, false); /* whoever rests on the old layout must find out */
     struct audit_row *audit = step_audit(step, AUDIT_LAYOUT_CHANGED, "Event", &command->id);
     audit->event_id = command->id;
     audit->after = step_printf(step, "{\"blocks\":%d,\"seats\":%d}", step->unit.layouts->block_count,
@@ -301,32 +291,14 @@ enum decision decide_block_patch(struct lane *lane, struct command *command)
         return lane_answer(lane, command, err);
     }
     step->unit.blocks = write;
+    step_event(step, &event->row, false);
+    if (lane->shared)
+        step_claim_block(step, event, block, 0); /* others may be taking seats of it */
     struct audit_row *audit = step_audit(step, AUDIT_BLOCK_CHANGED, "Block", &write->row.id);
     audit->event_id = event->row.id;
     audit->before = step_printf(step, "{\"capacity\":%d,\"price_cents\":%lld}", info->capacity,
                                 (long long)info->price_cents);
     audit->after = step_printf(step, "{\"capacity\":%d,\"price_cents\":%lld}", write->row.capacity,
                                (long long)write->row.price_cents);
-    return submit(lane, command, step, 200);
-}
-
-/* ---- The registry ---- */
-
-/* Memory and store cannot drift apart in one process; the count is the proof, the store's
- * own is read beside it by the caller. */
-enum decision decide_reconcile(struct lane *lane, struct command *command)
-{
-    command->result = (struct result){.id = command->id, .event_id = command->id};
-    struct hot_event *event = hot_event(lane->hot, &command->actor.org_id, &command->id);
-    if (event == NULL)
-        return lane_answer(lane, command, ERR_EVENT_NOT_FOUND);
-    int32_t seat_count = event->map != NULL ? event->map->layout->seat_count : 0;
-    for (int32_t i = 0; i < seat_count; i++)
-        command->result.counts[0] += event->seats[i].hold != NULL;
-    struct step *step = step_begin(lane, command);
-    struct audit_row *audit = step_audit(step, AUDIT_REGISTRY_RECONCILED, "Event", &command->id);
-    audit->event_id = command->id;
-    if (lane->config.feed != NULL)
-        feed_event_reset(lane->config.feed, &command->id); /* whoever watches starts from a snapshot */
     return submit(lane, command, step, 200);
 }

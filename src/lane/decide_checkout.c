@@ -137,6 +137,7 @@ static enum decision start_write(struct start *start)
     struct command *command = start->command;
     struct hot_event *event = start->event;
     struct step *step = step_begin(lane, command);
+    step_check_event(step, event);
     struct checkout_row row = {
         .org_id = event->row.org_id,
         .event_id = event->row.id,
@@ -183,6 +184,8 @@ enum decision decide_checkout_start(struct lane *lane, struct command *command)
     if (err != ERR_OK)
         return lane_answer(lane, command, err);
     bool named = command->checkout_start.hold_ids != NULL, looking_up = false;
+    if (!named && !follow_is_fresh(lane, command))
+        return DEFERRED; /* all of them: those made elsewhere a moment ago too */
     struct hot_user *user = hot_user(lane->hot, start.event, &start.user_id);
     int32_t count_max = named ? command->checkout_start.hold_count : user != NULL ? user->hold_count : 0;
     start.holds = ARENA_ARRAY(command->arena, struct hot_hold *, count_max + 1);
@@ -287,8 +290,10 @@ static enum decision complete_pin(struct lane *lane, struct command *command, st
 {
     struct step *step = step_begin(lane, command);
     step->waits_for_payment = true;
+    step_check_event(step, checkout->event);
     struct checkout_row *row = step_checkout(step, checkout);
     checkout_move(&row->state, CHECKOUT_PROCESSING);
+    payer_take(lane, row);
     row->paying_since_ms = lane->now_ms;
     row->payment_deadline_ms = lane->now_ms + checkout->event->row.policy.payment_max_seconds * 1000ll;
     row->payment_token = arena_text(step_arena(step), command->checkout.payment_token);

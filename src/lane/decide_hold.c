@@ -40,8 +40,11 @@ static enum decision refuse(struct lane *lane, struct command *command, enum err
                             const struct uuid *event_id, const struct uuid *seat_id)
 {
     static const struct uuid nil;
+    if (follow_must_wait(lane, command, err))
+        return DEFERRED;
     if (err == ERR_SEAT_HELD || err == ERR_SEAT_NOT_AVAILABLE || err == ERR_SEAT_NO_LONGER_AVAILABLE)
         counter_add(COUNTER_HOLD_CONFLICTS, 1);
+    counter_add(COUNTER_DECIDED_HOT, 1);
     audit_failed_reserve(lane, command, event_id, seat_id != NULL ? seat_id : &nil, err);
     return lane_answer(lane, command, err);
 }
@@ -179,11 +182,25 @@ static void grant_seat(struct request *request, struct step *step, const struct 
     step_pend_block(step, event, place->block, choice->verdict == RESERVE_GRANT);
 }
 
+/* A lock in Redis was in its way, of a hold that memory does not know. False: the store is being asked about it. */
+static bool ask_about_lock(struct lane *lane, struct command *command)
+{
+    if (uuid_is_nil(&command->lock_hold_id))
+        return true;
+    const struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_HOLD, &command->lock_hold_id);
+    if (lookup == NULL)
+        return false;
+    command->lock_has_ended = lookup->err == ERR_OK && lookup->found && lookup->holds[0].state != HOLD_ACTIVE;
+    return true;
+}
+
 static enum decision grant(struct request *request)
 {
     struct lane *lane = request->lane;
     struct command *command = request->command;
     struct hot_event *event = request->event;
+    if (!ask_about_lock(lane, command))
+        return LOOKING_UP;
     for (int32_t i = 0; i < request->count; i++) {
         if (request->seats[i].verdict == RESERVE_RENEW &&
             end_hold_must_wait(event->seats[request->seats[i].index].hold))
@@ -192,9 +209,10 @@ static enum decision grant(struct request *request)
     request->user = hot_user_make(lane->hot, event, request->user_id);
     const char *cart_token = request_cart_token(request);
     struct step *step = step_begin(lane, command);
+    step_check_event(step, event);
     command->result.status = 201;
     if (directory_user(lane->hot->directory, &event->row.org_id, request->user_id) == USER_UNKNOWN)
-        step_user_seen(step, &event->row.org_id, request->user_id, false);
+        step_user_seen(step, &event->row.org_id, request->user_id);
     for (int32_t i = 0; i < request->count; i++) {
         const struct seat_choice *choice = &request->seats[i];
         struct hot_hold *hold = event->seats[choice->index].hold;
@@ -288,13 +306,14 @@ static enum decision answer_mine(struct request *request)
         answer_add_hold(command, request->event, index, &row, request->count);
     }
     command->result.status = 200;
+    counter_add(COUNTER_DECIDED_HOT, 1);
     return lane_answer(request->lane, command, ERR_OK);
 }
 
-static void count_attempt(struct command *command, int32_t seat_count)
+static void count_attempt(const struct lane *lane, struct command *command, int32_t seat_count)
 {
     if (!command->counted)
-        counter_add(COUNTER_HOLD_ATTEMPTS, (uint64_t)seat_count);
+        counter_add(COUNTER_HOLD_ATTEMPTS_EMBEDDED + lane_method(lane), (uint64_t)seat_count);
     command->counted = true;
 }
 
@@ -324,7 +343,7 @@ enum decision decide_hold_seats(struct lane *lane, struct command *command)
     const struct uuid *event_id = &command->hold_seats.event_id;
     const struct uuid *seat_ids = command->hold_seats.seat_ids;
     command->result = (struct result){0};
-    count_attempt(command, command->hold_seats.count);
+    count_attempt(lane, command, command->hold_seats.count);
     enum err err = request_begin(&request, event_id);
     if (err != ERR_OK)
         return refuse(lane, command, err, event_id, seat_ids);
@@ -407,7 +426,7 @@ enum decision decide_hold_best(struct lane *lane, struct command *command)
     int32_t quantity = command->hold_best.quantity;
     const struct uuid *event_id = &command->hold_best.event_id;
     command->result = (struct result){0};
-    count_attempt(command, quantity);
+    count_attempt(lane, command, quantity);
     enum err err = request_begin(&request, event_id);
     if (err == ERR_OK && !request.event->exclusive)
         err = event_check_window(&request.event->row, lane->now_ms);

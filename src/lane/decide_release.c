@@ -80,6 +80,7 @@ struct hold_row *extend_hold(struct step *step, struct hot_hold *hold, int64_t u
     audit->after = step_printf(step, "{\"held_until_unix\":%lld}", (long long)(until_ms / 1000));
     row->held_until_ms = until_ms;
     seat->write.row.held_until_ms = until_ms;
+    CONTAINER_OF(row, struct hold_write, row)->extended = true;
     return row;
 }
 

@@ -14,7 +14,7 @@
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 
-enum { REAPER_LIMIT = 10000 };
+enum { REAPER_LIMIT = 10000, EXPIRY_MISS_RETRY_MS = 1000 };
 
 bool end_hold_must_wait(const struct hot_hold *hold)
 {
@@ -97,7 +97,7 @@ void end_hold_with_checkout(struct step *step, struct hot_hold *hold, enum end_r
 
 static bool is_due(const struct lane *lane, const struct hot_hold *hold)
 {
-    return hold_release_ms(hold->held_until_ms, &hold->event->row.policy) <= lane->now_ms;
+    return hot_hold_release_ms(hold) <= lane->now_ms;
 }
 
 static void release_due(struct lane *lane, struct hot_hold *hold)
@@ -127,8 +127,7 @@ static void set_again(struct lane *lane, struct hot_hold *hold)
         hold->noticed = true;
         news_hold_expiring(lane, hold);
     }
-    int64_t release_ms = hold_release_ms(hold->held_until_ms, &hold->event->row.policy);
-    wheel_set(&lane->hot->wheel, &hold->timer, hold->noticed ? release_ms : notice_ms);
+    wheel_set(&lane->hot->wheel, &hold->timer, hold->noticed ? hot_hold_release_ms(hold) : notice_ms);
 }
 
 void due_holds_release(struct lane *lane)
@@ -170,6 +169,16 @@ void due_hold_failed(struct lane *lane, struct step *step)
         wheel_set(&lane->hot->wheel, &hold->timer, lane->now_ms + (10000ll << hold->try_count));
         hold->try_count++;
     }
+}
+
+void due_step_missed(struct lane *lane, struct step *step)
+{
+    for (struct hold_write *write = step->unit.holds; write != NULL; write = write->next) {
+        struct hot_hold *hold = map_get(&lane->hot->holds, &write->row.id);
+        if (hold != NULL && !hot_hold_paying(hold))
+            wheel_set(&lane->hot->wheel, &hold->timer, lane->now_ms + EXPIRY_MISS_RETRY_MS);
+    }
+    due_checkout_failed(lane, step);
 }
 
 /* ---- The reaper ---- */

@@ -15,7 +15,7 @@
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 
-enum { JOB_CHUNK_COUNT = 256, JOB_RETRY_MS = 1000 };
+enum { JOB_CHUNK_COUNT = 256, JOB_RETRY_MS = 1000, JOB_MISS_RETRY_MS = 20 };
 
 struct seat_job *job_create(struct lane *lane, struct command *command, enum seat_job_kind kind)
 {
@@ -153,8 +153,10 @@ static void job_list_event(struct seat_job *job)
 {
     struct hot_event *event = job->event;
     int32_t seat_count = event->map != NULL ? event->map->layout->seat_count : 0;
-    if (job->ids == NULL)
+    if (job->ids == NULL) {
         job->ids = ARENA_ARRAY(&job->arena, struct uuid, seat_count + 1);
+        job->later = ARENA_ARRAY(&job->arena, struct uuid, seat_count + 1);
+    }
     job->count = 0;
     for (int32_t i = 0; i < seat_count; i++) {
         if (event->seats[i].hold != NULL)
@@ -188,28 +190,60 @@ static void job_finish(struct lane *lane, struct seat_job *job)
     }
     bool nothing_done = result->hold_count == 0 && result->seat_id_count == 0 && result->failure_count > 0;
     bool is_list = command->kind == COMMAND_SEATS_BLOCK || command->kind == COMMAND_SEATS_UNBLOCK;
-    lane_answer(lane, command, is_list && nothing_done ? result->failures[0].err : ERR_OK);
+    lane_answer_now(lane, command, is_list && nothing_done ? result->failures[0].err : ERR_OK);
+}
+
+/* What a chunk adds to the answer counts when it is committed; until then it can be taken back. */
+static void job_remember_answer(struct seat_job *job)
+{
+    if (job->command == NULL)
+        return;
+    job->hold_count = job->command->result.hold_count;
+    job->seat_id_count = job->command->result.seat_id_count;
+    job->failure_count = job->command->result.failure_count;
+}
+
+static void job_take_back_answer(struct seat_job *job)
+{
+    if (job->command == NULL)
+        return;
+    job->command->result.hold_count = job->hold_count;
+    job->command->result.seat_id_count = job->seat_id_count;
+    job->command->result.failure_count = job->failure_count;
+}
+
+static void job_chunk_done(struct seat_job *job)
+{
+    struct uuid *ids = job->ids;
+    job->ids = job->later;
+    job->count = job->later_count;
+    job->later = ids;
 }
 
 static void job_turn(struct lane *lane, struct seat_job *job)
 {
     struct step *step = step_begin(lane, NULL);
     step->job = job;
-    int32_t done_count = 0, left_count = 0;
+    int32_t done_count = 0;
+    if (job->later == NULL)
+        job->later = ARENA_ARRAY(&job->arena, struct uuid, job->count + 1);
+    job->later_count = 0;
+    job_remember_answer(job);
     for (int32_t i = 0; i < job->count; i++) {
         /* The chunk is full, or the seat busy: it stays in the list. */
         if (done_count < JOB_CHUNK_COUNT && job_one(lane, job, step, &job->ids[i]))
             done_count++;
         else
-            job->ids[left_count++] = job->ids[i];
+            job->later[job->later_count++] = job->ids[i];
     }
-    job->count = left_count;
     if (step->unit.seats != NULL) {
         job->in_flight = true;
         step_submit(step);
-    } else if (job->count == 0) {
-        job_finish(lane, job);
+        return;
     }
+    job_chunk_done(job);
+    if (job->count == 0)
+        job_finish(lane, job);
 }
 
 void jobs_turn(struct lane *lane)
@@ -226,6 +260,7 @@ void job_step_done(struct lane *lane, struct step *step, bool written)
     struct seat_job *job = step->job;
     job->in_flight = false;
     if (written) {
+        job_chunk_done(job);
         if (job->count == 0)
             job_finish(lane, job);
         return;
@@ -252,11 +287,21 @@ void job_step_done(struct lane *lane, struct step *step, bool written)
     job_free(job);
 }
 
+void job_step_missed(struct lane *lane, struct step *step)
+{
+    struct seat_job *job = step->job;
+    job->in_flight = false;
+    job->retry_at_ms = lane->now_ms + JOB_MISS_RETRY_MS;
+    job_take_back_answer(job);
+}
+
 /* ---- Commands that become jobs ---- */
 
 enum decision decide_seats_block(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED;
     struct hot_event *event = hot_event(lane->hot, &command->actor.org_id, &command->id);
     if (event == NULL)
         return lane_answer(lane, command, ERR_EVENT_NOT_FOUND);
@@ -335,6 +380,8 @@ static void release_by_checkout(struct seat_job *job, struct hot_checkout *check
 enum decision decide_admin_release(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED;
     const struct uuid *org_id = &command->actor.org_id;
     struct hot_event *event = NULL;
     struct hot_checkout *checkout = NULL;

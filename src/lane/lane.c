@@ -31,13 +31,17 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
         return ERR_INTERNAL;
     lane->config = *config;
     lane->now_ms = now_ms;
+    lane->shared = store_is_shared(config->store);
+    lane->sweep_at_ms = now_ms + SWEEP_INTERVAL_MS;
+    lane->registry_at_ms = now_ms + REAPER_INTERVAL_MS;
+    follow_init(lane);
     if (config->seed != 0)
         rng_init_seed(&lane->rng, config->seed);
     else
         rng_init_system(&lane->rng);
-    struct list *lists[] = {&lane->ready,     &lane->waiting,       &lane->retrying, &lane->paying,
-                            &lane->unknown,   &lane->spare_batches, &lane->jobs,     &lane->failures,
-                            &lane->due_holds, &lane->due_checkouts};
+    struct list *lists[] = {&lane->ready,     &lane->waiting,       &lane->retrying,     &lane->paying,
+                            &lane->unknown,   &lane->spare_batches, &lane->jobs,         &lane->failures,
+                            &lane->due_holds, &lane->due_checkouts, &lane->registry_runs};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         list_init(lists[i]);
     map_init(&lane->keys);
@@ -49,6 +53,9 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
     enum err err = queue_init(&lane->inbox, INBOX_COUNT_MAX);
     if (err != ERR_OK)
         goto queue_failed;
+    err = queue_init(&lane->calls, INBOX_COUNT_MAX);
+    if (err != ERR_OK)
+        goto calls_failed;
     err = hot_create(config->directory, now_ms, &lane->hot);
     if (err != ERR_OK)
         goto hot_failed;
@@ -61,8 +68,11 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
 load_failed:
     hot_destroy(lane->hot);
 hot_failed:
+    queue_deinit(&lane->calls);
+calls_failed:
     queue_deinit(&lane->inbox);
 queue_failed:
+    follow_deinit(lane);
     arena_deinit(&lane->reaper_arena);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
@@ -107,6 +117,7 @@ void lane_destroy(struct lane *lane)
     abandon(lane, &lane->waiting);
     abandon(lane, &lane->retrying);
     payments_abandon(lane);
+    registry_abandon(lane);
     struct list *node;
     while ((node = list_pop(&lane->jobs)) != NULL) {
         struct seat_job *job = CONTAINER_OF(node, struct seat_job, node);
@@ -125,6 +136,8 @@ void lane_destroy(struct lane *lane)
     while ((node = list_pop(&lane->failures)) != NULL)
         free(node);
     hot_destroy(lane->hot);
+    follow_deinit(lane);
+    queue_deinit(&lane->calls);
     queue_deinit(&lane->inbox);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
@@ -145,6 +158,7 @@ static bool has_room_of_its_own(enum command_kind kind)
     case COMMAND_PAYMENT_SETTLED:
     case COMMAND_REFUND_SETTLED:
     case COMMAND_USER_SEEN:
+    case COMMAND_PAYMENT_TAKE_OVER:
         return true;
     default:
         return false;
@@ -156,6 +170,9 @@ enum err lane_post(struct lane *lane, struct command *command)
     command->arrived_us = clock_monotonic_us();
     command->arrived_ms = 0; /* the lane's own clock sets it */
     command->try_count = 0;
+    command->fresh_needed = 0;
+    command->lock_hold_id = (struct uuid){{0}};
+    command->lock_has_ended = false;
     command->counted = false;
     command->lane_state = NULL;
     if (has_room_of_its_own(command->kind)) {
@@ -168,6 +185,24 @@ enum err lane_post(struct lane *lane, struct command *command)
         return ERR_OK;
     counter_add(COUNTER_OVERLOADED, 1);
     return ERR_OVERLOADED;
+}
+
+void lane_call(struct lane *lane, struct lane_call *call)
+{
+    queue_push_always(&lane->calls, &call->node);
+}
+
+void lane_nudge(struct lane *lane)
+{
+    follow_nudge(lane);
+}
+
+int lane_method(const struct lane *lane)
+{
+    if (!lane->shared)
+        return 0;
+    bool filters = lane->config.warm != NULL && warm_state(lane->config.warm) == WARM_CLOSED;
+    return filters ? 2 : 1;
 }
 
 void lane_reply(struct lane *lane, struct command *command)
@@ -213,7 +248,7 @@ static void look_at(struct lane *lane, struct command *command)
         refuse_late(lane, command);
         return;
     }
-    if (decide(lane, command) == DEFERRED) {
+    if (!follow_has_reached(lane, command) || decide(lane, command) == DEFERRED) {
         list_append(&lane->waiting, &command->node);
         lane->waiting_count++;
     }
@@ -347,6 +382,10 @@ static int64_t next_turn_ms(const struct lane *lane)
         int64_t at = CONTAINER_OF(node, struct command, node)->retry_at_ms;
         next = at < next ? at : next;
     }
+    int64_t follow_ms = follow_next_ms(lane);
+    next = follow_ms < next ? follow_ms : next;
+    int64_t registry_ms = registry_next_ms(lane);
+    next = registry_ms < next ? registry_ms : next;
     bool store_takes_more = lane->in_flight < BATCH_COUNT_IN_FLIGHT_MAX;
     bool more = !list_empty(&lane->ready) || (lane->progress && !list_empty(&lane->waiting)) ||
                 !list_empty(&lane->due_holds);
@@ -357,23 +396,43 @@ static int64_t next_turn_ms(const struct lane *lane)
     return next;
 }
 
+static void run_calls(struct lane *lane)
+{
+    struct list calls, *node;
+    list_init(&calls);
+    queue_take(&lane->calls, &calls);
+    while ((node = list_pop(&calls)) != NULL) {
+        struct lane_call *call = CONTAINER_OF(node, struct lane_call, node);
+        call->run(call, lane->config.store);
+    }
+}
+
 int64_t lane_turn(struct lane *lane, int64_t now_ms)
 {
     lane->now_ms = now_ms;
     /* 1. What the store finished: memory is changed, commands are answered, news goes out. */
+    run_calls(lane);
     store_poll(lane->config.store);
+    if (lane->config.warm != NULL)
+        lane->warm_next_us = warm_turn(lane->config.warm, clock_monotonic_us());
     batch_resolve_due(lane);
+    follow_turn(lane);
     /* 2. What came in, behind what already waits. */
     take_inbox(lane);
-    /* 3. Decide: first those who waited for a commit, then the others, in order. */
-    look_at_waiting(lane);
-    look_at_ready(lane);
-    /* 4. What nobody asked for: times that ran out, admins' long work, the reaper, snapshots. */
-    look_at_timers(lane);
-    jobs_turn(lane);
-    reaper_turn(lane);
-    write_snapshots(lane);
-    audit_failures_write(lane);
+    if (follow_has_caught_up(lane)) {
+        /* 3. Decide: first those who waited for a commit, then the others, in order. */
+        look_at_waiting(lane);
+        look_at_ready(lane);
+        /* 4. What nobody asked for: times that ran out, admins' long work, the reaper, snapshots. */
+        look_at_timers(lane);
+        jobs_turn(lane);
+        reaper_turn(lane);
+        sweep_turn(lane);
+        registry_turn(lane);
+        filter_turn(lane);
+        write_snapshots(lane);
+        audit_failures_write(lane);
+    }
     /* 5. Give the batch away; nothing of it leaves before it is committed. */
     batch_submit(lane);
     /* 6. Nobody waits longer than the limit. */
@@ -402,8 +461,11 @@ static bool lane_is_drained(struct lane *lane)
 static void *lane_run(void *argument)
 {
     struct lane *lane = argument;
-    struct pollfd fds[] = {{.fd = lane->inbox.fd, .events = POLLIN},
-                           {.fd = store_fd(lane->config.store), .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = lane->inbox.fd, .events = POLLIN},
+        {.fd = lane->calls.fd, .events = POLLIN},
+        {.fd = store_fd(lane->config.store), .events = POLLIN},
+        {.fd = lane->config.warm != NULL ? warm_fd(lane->config.warm) : -1, .events = POLLIN}};
     int64_t stop_at_ms = 0;
     for (;;) {
         int64_t now_ms = clock_now_ms();
@@ -411,11 +473,16 @@ static void *lane_run(void *argument)
         if (atomic_load(&lane->stopping)) {
             if (stop_at_ms == 0)
                 stop_at_ms = now_ms + lane->drain_ms;
-            if (now_ms >= stop_at_ms || lane_is_drained(lane))
+            bool is_over = now_ms >= stop_at_ms && lane->filtering_count == 0; /* no round takes long */
+            if (is_over || lane_is_drained(lane))
                 return NULL;
             next_ms = next_ms < now_ms + 10 ? next_ms : now_ms + 10;
         }
         int64_t wait_ms = next_ms - clock_now_ms();
+        if (lane->config.warm != NULL) {
+            int64_t warm_ms = (lane->warm_next_us - clock_monotonic_us() + 999) / 1000;
+            wait_ms = warm_ms < wait_ms ? warm_ms : wait_ms;
+        }
         if (wait_ms > 0 && poll(fds, COUNT_OF(fds), (int)wait_ms) < 0 && errno != EINTR)
             log_write(LOG_ERROR, "the lane cannot wait", "\"errno\":%d", errno);
     }

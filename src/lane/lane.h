@@ -27,6 +27,7 @@
 #include "lane/command.h"
 #include "publish/feed.h"
 #include "store/store.h"
+#include "warm/warm.h"
 
 struct lane;
 
@@ -40,8 +41,16 @@ struct lane_charge {
     int32_t attempt; /* 1; 2 when asked again after a restart */
 };
 
+/* Something to be done on the lane's thread, where the store may be asked: whoever delivers the change feed. */
+struct lane_call {
+    struct list node;
+    void (*run)(struct lane_call *call, struct store *store);
+};
+
 struct lane_config {
     struct store *store;         /* borrows */
+    struct warm *warm;           /* borrows; NULL: none */
+    struct uuid node_id;         /* another one at every start */
     struct directory *directory; /* borrows; filled by the lane */
     struct feed *feed;           /* borrows; NULL: no news */
     uint64_t seed;               /* 0: from the system */
@@ -49,6 +58,8 @@ struct lane_config {
      * COMMAND_REFUND_SETTLED, posted to the lane. Called on the lane's thread. */
     void (*charge)(void *context, const struct lane_charge *charge);
     void (*refund)(void *context, const struct lane_charge *charge);
+    void (*on_lost)(
+        void *context); /* memory can no longer follow the store: the node must be started again */
     void *context;
 };
 
@@ -60,6 +71,12 @@ void lane_destroy(struct lane *lane); /* answers what is left with ERR_OVERLOADE
 /* Any thread. ERR_OVERLOADED: the inbox is full and on_done never runs; never for
  * releases, cancels and settlements. */
 enum err lane_post(struct lane *lane, struct command *command) MUST_CHECK;
+
+/* Any thread. `run` runs once, on the lane's thread, unless the lane ends before. */
+void lane_call(struct lane *lane, struct lane_call *call);
+
+/* The lane's thread: another node may have committed something. */
+void lane_nudge(struct lane *lane);
 
 /* One turn: what waits in the inbox, what the store finished, what is due. Returns
  * when it wants to run again at the latest. */

@@ -12,6 +12,7 @@
 #include "base/queue.h"
 #include "base/rng.h"
 #include "hot/hot.h"
+#include "lane/follow.h"
 #include "lane/lane.h"
 
 /* What became of a command that was looked at. */
@@ -26,6 +27,9 @@ struct lane_batch {
     struct list node; /* in lane.spare_batches */
     struct lane *lane;
     struct list steps;
+    struct warm_round round; /* its locks in Redis */
+    bool filtering;          /* the round is under way */
+    int64_t submitted_us;
     int64_t resolve_at_ms; /* while its outcome is unknown */
     bool told;             /* its commands were told that the outcome is unknown */
 };
@@ -52,6 +56,9 @@ struct step {
     bool waits_for_payment;      /* command is answered by the payment, not by the commit */
     bool empties_event;          /* EVENT_PATCH: the event is no longer open */
     bool by_reaper;              /* the reaper found what this releases */
+    struct warm_lock *locks;     /* of the holds it makes, in the batch's round */
+    int32_t lock_count;
+    bool takes_over; /* a payment that another node began: ask the gateway once more */
 };
 
 struct step_seat { /* a seat_write, and where it is in memory */
@@ -60,8 +67,9 @@ struct step_seat { /* a seat_write, and where it is in memory */
     enum end_reason reason; /* why it became free */
 };
 
-struct step_checkout { /* a checkout_write, and how many of its holds are left */
+struct step_checkout { /* a checkout_write, what it was before, and how many of its holds are left */
     struct checkout_write write;
+    enum checkout_state before;
     int32_t left_count;
 };
 
@@ -104,6 +112,11 @@ struct seat_job {
     struct uuid org_id;
     struct uuid *ids; /* what is left: holds (JOB_RELEASE) or seats */
     int32_t count;
+    struct uuid *later; /* of those, the ones that are not in the chunk under way */
+    int32_t later_count;
+    int32_t hold_count; /* of the answer, without the chunk under way … */
+    int32_t seat_id_count;
+    int32_t failure_count;
     int32_t total_count; /* as many as there ever were: bounds the answer */
     int64_t retry_at_ms; /* after a failure of the store */
     const char *notes;
@@ -117,6 +130,17 @@ struct lane {
     struct hot *hot;
     struct rng rng;
     int64_t now_ms;
+    bool shared; /* other nodes write to the store too */
+    struct follow follow;
+    struct queue calls; /* struct lane_call */
+    int64_t sweep_at_ms;
+    struct list registry_runs; /* the first is under way */
+    int64_t registry_at_ms;    /* when Redis is swept next */
+    bool registry_failed;      /* a run since `rebuilding` began did not get to its end */
+    bool rebuilding;
+    int32_t filtering_count; /* batches whose locks are being asked for */
+    int64_t occupancy_at_ms;
+    int64_t warm_next_us; /* when the warm tier wants its turn, monotonic */
 
     struct queue inbox;
     struct list ready;    /* to be decided, in order of arrival */
@@ -164,6 +188,8 @@ void lane_reply(struct lane *lane, struct command *command);      /* gives it ba
 void lane_make_ready(struct lane *lane, struct command *command); /* decided again, in turn */
 void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms);
 struct uuid lane_make_id(struct lane *lane);
+/* How holds are made just now, for the metrics: an offset from …_EMBEDDED. */
+int lane_method(const struct lane *lane);
 
 /* ---- keys.c: a command with an Idempotency-Key ---- */
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh);
@@ -187,17 +213,37 @@ struct checkout_row *step_checkout(struct step *step, struct hot_checkout *check
 struct checkout_row *step_checkout_new(struct step *step, const struct checkout_row *row);
 struct checkout_row *step_checkout_ended(struct step *step, const struct checkout_row *row);
 struct ticket_row *step_ticket(struct step *step, const struct hold_row *hold);
-void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id, bool disabled);
+void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id);
+void step_user_change(struct step *step, const struct uuid *org_id, const struct uuid *user_id,
+                      bool disabled);
+struct event_row *step_event(struct step *step, const struct event_row *row, bool insert);
+void step_check_event(struct step *step,
+                      const struct hot_event *event); /* it must not have changed elsewhere */
+void step_claim_block(struct step *step, const struct hot_event *event, int32_t block, int32_t count);
 void step_pend_user(struct step *step, struct hot_user *user, int32_t count, int32_t more);
 void step_pend_block(struct step *step, struct hot_event *event, int32_t block, int32_t count);
 void step_touch_event(struct step *step, struct hot_event *event);
 const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
 struct arena *step_arena(struct step *step);
-void step_submit(struct step *step);                   /* marks what it touches; it will be written */
-void step_unmark(struct step *step);                   /* when its outcome is known */
-void step_apply(struct lane *lane, struct step *step); /* committed: hot and news */
+void step_submit(struct step *step); /* marks what it touches; it will be written */
+void step_unmark(struct step *step); /* when its outcome is known */
+
+/* ---- apply.c ---- */
+/* Committed: hot and news. `step` is NULL for what came by the change feed; its seats are step_seats too. */
+void apply_unit(struct lane *lane, const struct store_unit *unit, struct step *step);
+/* The event itself, its layout or its prices are others now: whoever watches starts from a snapshot. */
+void apply_tell_watchers(struct lane *lane, const struct uuid *event_id);
+
+/* ---- filter.c: locks in Redis before the store is asked, registry keys after it answered ---- */
+bool filter_ask(struct lane *lane, struct lane_batch *batch); /* true: batch_to_store() when it is answered */
+void filter_committed(struct lane *lane, struct lane_batch *batch); /* what its units changed */
+void filter_give_back(struct lane *lane, struct step *step);        /* its locks: nothing was written */
+void filter_turn(struct lane *lane);
+void filter_place(struct warm_write *write, const struct hot_event *event, int32_t index);
+void filter_hold(struct warm_write *write, const struct hold_row *row);
 
 /* ---- batch.c ---- */
+void batch_to_store(struct lane *lane, struct lane_batch *batch);
 struct lane_batch *batch_gathering(struct lane *lane);
 bool batch_has_room(struct lane *lane);
 bool batch_has_room_for_commands(struct lane *lane);       /* leaves some to what nobody asked for */
@@ -207,8 +253,9 @@ void batch_resolve_due(struct lane *lane);
 void batch_free(struct lane_batch *batch);
 
 /* ---- answer.c ---- */
-enum decision lane_answer(struct lane *lane, struct command *command,
-                          enum err err); /* no writes but its key */
+/* No writes but its key. DEFERRED if the answer rests on something that another node may have changed. */
+enum decision lane_answer(struct lane *lane, struct command *command, enum err err);
+void lane_answer_now(struct lane *lane, struct command *command, enum err err);
 void answer_add_hold(struct command *command, struct hot_event *event, int32_t index,
                      const struct hold_row *row, int32_t count_max);
 void answer_checkout(struct lane *lane, struct command *command, const struct checkout_row *row,
@@ -233,6 +280,7 @@ enum decision decide_checkout_complete(struct lane *lane, struct command *comman
 enum decision decide_checkout_cancel(struct lane *lane, struct command *command);
 enum decision decide_payment_settled(struct lane *lane, struct command *command);
 enum decision decide_refund_settled(struct lane *lane, struct command *command);
+enum decision decide_payment_take_over(struct lane *lane, struct command *command);
 enum decision decide_org_create(struct lane *lane, struct command *command);
 enum decision decide_user_patch(struct lane *lane, struct command *command);
 enum decision decide_user_seen(struct lane *lane, struct command *command);
@@ -242,7 +290,7 @@ enum decision decide_layout_put(struct lane *lane, struct command *command);
 enum decision decide_block_patch(struct lane *lane, struct command *command);
 enum decision decide_seats_block(struct lane *lane, struct command *command);
 enum decision decide_admin_release(struct lane *lane, struct command *command);
-enum decision decide_reconcile(struct lane *lane, struct command *command);
+enum decision decide_registry(struct lane *lane, struct command *command);
 enum decision decide_holds_list(struct lane *lane, struct command *command);
 enum decision decide_hold_get(struct lane *lane, struct command *command);
 enum decision decide_checkout_get(struct lane *lane, struct command *command);
@@ -277,24 +325,40 @@ bool end_hold_must_wait(const struct hot_hold *hold); /* something of it is unco
 void due_holds_release(struct lane *lane);            /* those whose time is up, in chunks */
 void reaper_turn(struct lane *lane);
 void due_hold_failed(struct lane *lane, struct step *step); /* the store did not take an expiry */
+/* Another node was there first: what is still there when its change is known has its timer set again. */
+void due_step_missed(struct lane *lane, struct step *step);
 
 /* ---- jobs.c ---- */
 struct seat_job *job_create(struct lane *lane, struct command *command, enum seat_job_kind kind);
 void job_over_event(struct seat_job *job, struct hot_event *event); /* all holds of the event */
 void jobs_turn(struct lane *lane);
 void job_step_done(struct lane *lane, struct step *step, bool written);
+void job_step_missed(struct lane *lane, struct step *step); /* another node was there first: look again */
 void job_free(struct seat_job *job);
 
 /* ---- payment.c ---- */
 void payment_started(struct lane *lane, struct step *step); /* the pin is committed: ask the gateway */
 void payment_waiters_answer(struct lane *lane, struct list *waiters, const struct step *step);
+/* Another node settled it. */
+void payment_waiters_decide_again(struct lane *lane, struct list *waiters, const struct checkout_row *row);
 void payment_key_taken(struct lane *lane, const struct step *step);
 void payments_wait_turn(struct lane *lane);                     /* those who waited long enough get 202 */
 void payments_abandon(struct lane *lane);                       /* the lane ends: so does the waiting */
 void due_checkouts_fail(struct lane *lane);                     /* payments past their deadline */
 void due_checkout_failed(struct lane *lane, struct step *step); /* the store did not take such an end */
+void payment_taken_over(struct lane *lane, struct step *step);  /* from another node: ask the gateway again */
 void payment_refund(struct lane *lane, const struct checkout_row *row); /* money is owed: give it back */
 void payment_resume(struct lane *lane, struct hot_checkout *checkout);  /* after a restart */
+
+/* ---- registry.c: Redis put right ---- */
+void registry_turn(struct lane *lane);
+int64_t registry_next_ms(const struct lane *lane);
+void registry_abandon(struct lane *lane);
+
+/* ---- sweep.c: what another node began and may not finish ---- */
+void sweep_turn(struct lane *lane);
+void payer_take(const struct lane *lane, struct checkout_row *row); /* this node asks the gateway */
+bool payer_is_elsewhere(const struct lane *lane, const struct checkout_row *row);
 
 /* ---- news.c ---- */
 void news_seat(struct lane *lane, const struct step_seat *seat);

@@ -2,7 +2,9 @@
  * Start: everything that is open comes from the store into memory, and what was
  * under way goes on: payments are asked again, refunds owed are given, events
  * that are no longer open are emptied, holds that ran out are released by the
- * first turn. */
+ * first turn. Where other nodes share the store, what is under way may be
+ * theirs: then sweep.c finds out, and follow.c catches up with what they wrote
+ * since. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,13 @@ struct loading {
     char *why;
     size_t why_size;
 };
+
+static enum err load_position(void *context, const struct feed_position *position)
+{
+    struct loading *loading = context;
+    loading->lane->follow.position = *position;
+    return ERR_OK;
+}
 
 static enum err load_org(void *context, const struct org_row *org)
 {
@@ -104,7 +113,7 @@ static enum err load_hold(void *context, const struct hold_row *hold)
 {
     struct loading *loading = context;
     struct hot *hot = loading->lane->hot;
-    hot_put_hold(hot, hold, loading->lane->now_ms);
+    hot_put_hold(hot, hold, loading->lane->shared, loading->lane->now_ms);
     if (uuid_is_nil(&hold->checkout_id) || hot_checkout(hot, &hold->org_id, &hold->checkout_id) != NULL)
         return ERR_OK;
     if (loading->link_count == loading->link_capacity) {
@@ -138,12 +147,14 @@ static void link_holds(struct loading *loading)
         struct hold_row row;
         hot_hold_row(hold, &row);
         row.checkout_id = loading->links[i].checkout_id;
-        hot_put_hold(hot, &row, loading->lane->now_ms);
+        hot_put_hold(hot, &row, loading->lane->shared, loading->lane->now_ms);
     }
 }
 
 static void go_on(struct lane *lane)
 {
+    if (lane->shared)
+        return; /* it may be going on elsewhere: sweep.c */
     size_t position = 0;
     struct hot_checkout *checkout;
     while ((checkout = map_next(&lane->hot->checkouts, &position)) != NULL)
@@ -166,6 +177,7 @@ static void go_on(struct lane *lane)
 enum err lane_load(struct lane *lane, char *why, size_t why_size)
 {
     static const struct store_loader loader = {
+        .on_position = load_position,
         .on_org = load_org,
         .on_user = load_user,
         .on_event = load_event,

@@ -57,6 +57,16 @@ void payment_refund(struct lane *lane, const struct checkout_row *row)
     lane->config.refund(lane->config.context, &charge);
 }
 
+void payment_taken_over(struct lane *lane, struct step *step)
+{
+    struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &step->unit.checkouts->row.id);
+    counter_add(COUNTER_PAYMENTS_TAKEN_OVER, 1);
+    if (checkout != NULL)
+        payment_resume(lane, checkout);
+    if (step->command != NULL)
+        lane_reply(lane, step->command);
+}
+
 void payment_resume(struct lane *lane, struct hot_checkout *checkout)
 {
     struct lane_charge charge = charge_of(&checkout->row, 2);
@@ -81,7 +91,7 @@ static void answer_processing(struct lane *lane, struct hot_checkout *checkout, 
     if (checkout != NULL)
         answer_hot_checkout(lane, command, checkout);
     command->result.status = 202;
-    lane_answer(lane, command, ERR_OK);
+    lane_answer_now(lane, command, ERR_OK);
 }
 
 void payments_wait_turn(struct lane *lane)
@@ -178,7 +188,22 @@ void payment_waiters_answer(struct lane *lane, struct list *waiters, const struc
         if (command == step->keyed)
             lane_reply(lane, command);
         else
-            lane_answer(lane, command, command->result.err);
+            lane_answer_now(lane, command, command->result.err);
+    }
+}
+
+/* What the other node wrote has no tickets in it: completed ones are read from the store. */
+void payment_waiters_decide_again(struct lane *lane, struct list *waiters, const struct checkout_row *row)
+{
+    while (!list_empty(waiters)) {
+        struct command *command =
+            waiter_remove(CONTAINER_OF(waiters->next, struct payment_waiter, checkout_node));
+        command->result = (struct result){0};
+        lane_lookups_forget(command);
+        if (row->state == CHECKOUT_FAILED)
+            lane_answer_now(lane, command, ERR_PAYMENT_FAILED);
+        else
+            lane_make_ready(lane, command);
     }
 }
 
@@ -200,6 +225,8 @@ static void checkout_end(struct step *step, struct checkout_row *row, enum check
     row->ended_ms = step->batch->lane->now_ms;
     row->paying_since_ms = 0;
     row->payment_deadline_ms = 0;
+    row->payer = (struct uuid){{0}};
+    row->payer_until_ms = 0;
 }
 
 static void sell(struct step *step, const struct hold_row *hold, struct step_seat *seat)
@@ -238,6 +265,7 @@ static void settle_cancelled_event(struct lane *lane, struct command *command, s
     checkout_end(step, row, CHECKOUT_COMPLETED, END_ADMIN_OVERRIDE);
     checkout_move(&row->state, CHECKOUT_REFUNDED);
     row->refund = REFUND_OWED;
+    payer_take(lane, row);
     LIST_FOR_EACH(node, &checkout->holds)
         end_hold_with_checkout(step, CONTAINER_OF(node, struct hot_hold, checkout_node), END_ADMIN_OVERRIDE,
                                NULL);
@@ -304,6 +332,7 @@ static void late_take(struct lane *lane, struct command *command, struct hot_eve
                       const struct store_lookup *lookup)
 {
     struct step *step = step_begin(lane, command);
+    step_check_event(step, event);
     struct checkout_row *row = step_checkout_ended(step, &lookup->checkout);
     checkout_end(step, row, CHECKOUT_COMPLETED, END_NONE);
     for (int32_t i = 0; i < lookup->hold_count; i++) {
@@ -358,6 +387,7 @@ static enum decision settle_late(struct lane *lane, struct command *command)
     struct step *step = step_begin(lane, command);
     struct checkout_row *row = step_checkout_ended(step, &lookup->checkout);
     row->refund = REFUND_OWED;
+    payer_take(lane, row);
     audit_outcome(step, AUDIT_PAYMENT_LATE, row, "seats_taken",
                   "{\"status\":\"failed\",\"refund\":\"owed\"}");
     step_submit(step);
@@ -425,8 +455,12 @@ void due_checkouts_fail(struct lane *lane)
         struct wheel_timer *timer = CONTAINER_OF(node, struct wheel_timer, node);
         struct hot_checkout *checkout = CONTAINER_OF(timer, struct hot_checkout, timer);
         list_remove(node);
-        if (checkout->busy || any_seat_busy(checkout))
+        if (checkout->row.payment_deadline_ms > lane->now_ms) /* only a failed write set it early */
+            wheel_set(&lane->hot->checkout_wheel, timer, checkout->row.payment_deadline_ms);
+        else if (checkout->busy || any_seat_busy(checkout))
             list_append(&busy, node);
+        else if (payer_is_elsewhere(lane, &checkout->row)) /* which sees to it */
+            wheel_set(&lane->hot->checkout_wheel, timer, checkout->row.payer_until_ms);
         else
             settle_failed(lane, NULL, checkout, "payment_timeout");
     }

@@ -14,6 +14,8 @@ static void add_hold(struct command *command, const struct hot_hold *hold, int32
 
 static enum decision answer_read(struct lane *lane, struct command *command, enum err err)
 {
+    if (follow_must_wait(lane, command, err))
+        return DEFERRED;
     command->result.err = err;
     command->result.status = 200;
     command->result.now_ms = lane->now_ms;
@@ -101,6 +103,8 @@ enum decision decide_holds_list(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
     enum err err = ERR_OK;
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED;
     if (command->holds_list.everybody)
         err = list_everybody(lane, command);
     else
@@ -121,6 +125,8 @@ enum decision decide_hold_get(struct lane *lane, struct command *command)
 enum decision decide_checkout_get(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED;
     struct hot_checkout *checkout = hot_checkout(lane->hot, &command->actor.org_id, &command->id);
     bool open = checkout != NULL && (checkout->row.state == CHECKOUT_PENDING_PAYMENT ||
                                      checkout->row.state == CHECKOUT_PROCESSING);

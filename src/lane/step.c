@@ -6,13 +6,13 @@
  *  1. From step_submit() to step_unmark() every seat and checkout it writes is
  *     busy, its users' and blocks' pending counts include it, and its events
  *     count it.
- *  2. step_apply() runs only for what was committed, and leaves the hot tier as
- *     if it had been loaded from the store just now. */
+ *  2. What changes has the next version of what memory has; what it merely rests
+ *     on (the event, room in a block) is compared by the store too, if other
+ *     nodes write to it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/metrics.h"
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 
@@ -105,9 +105,12 @@ struct hold_write *step_hold(struct step *step, struct hot_hold *hold)
 
 static struct checkout_row *step_add_checkout(struct step *step, const struct checkout_row *row, bool insert)
 {
-    struct checkout_write *write = &ARENA_NEW(step_arena(step), struct step_checkout)->write;
+    struct step_checkout *own = ARENA_NEW(step_arena(step), struct step_checkout);
+    own->before = row->state;
+    struct checkout_write *write = &own->write;
     write->insert = insert;
     write->row = *row;
+    write->row.version = insert ? 1 : row->version + 1;
     write->row.payment_token = arena_text(step_arena(step), row->payment_token);
     write->row.notes = arena_text(step_arena(step), row->notes);
     *step->checkouts_end = write;
@@ -163,13 +166,66 @@ struct ticket_row *step_ticket(struct step *step, const struct hold_row *hold)
     return &write->row;
 }
 
-void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id, bool disabled)
+static struct user_write *step_user(struct step *step, const struct uuid *org_id, const struct uuid *user_id)
 {
     struct user_write *write = ARENA_NEW(step_arena(step), struct user_write);
-    write->row = (struct user_row){
-        .org_id = *org_id, .id = *user_id, .disabled = disabled, .created_ms = step->batch->lane->now_ms};
+    write->row =
+        (struct user_row){.org_id = *org_id, .id = *user_id, .created_ms = step->batch->lane->now_ms};
     write->next = step->unit.users;
     step->unit.users = write;
+    return write;
+}
+
+void step_user_seen(struct step *step, const struct uuid *org_id, const struct uuid *user_id)
+{
+    step_user(step, org_id, user_id)->seen = true;
+}
+
+void step_user_change(struct step *step, const struct uuid *org_id, const struct uuid *user_id, bool disabled)
+{
+    step_user(step, org_id, user_id)->row.disabled = disabled;
+}
+
+struct event_row *step_event(struct step *step, const struct event_row *row, bool insert)
+{
+    struct event_write *write = ARENA_NEW(step_arena(step), struct event_write);
+    write->insert = insert;
+    write->row = *row;
+    write->row.name = arena_text(step_arena(step), row->name);
+    write->row.version = insert ? 1 : row->version + 1;
+    write->row.updated_ms = step->batch->lane->now_ms;
+    step->unit.events = write;
+    return &write->row;
+}
+
+void step_check_event(struct step *step, const struct hot_event *event)
+{
+    if (!step->batch->lane->shared)
+        return; /* nobody else could have changed it */
+    struct event_check *check = ARENA_NEW(step_arena(step), struct event_check);
+    check->org_id = event->row.org_id;
+    check->event_id = event->row.id;
+    check->version = event->row.version;
+    check->next = step->unit.checks;
+    step->unit.checks = check;
+}
+
+void step_claim_block(struct step *step, const struct hot_event *event, int32_t block, int32_t count)
+{
+    const struct uuid *block_id = &event->map->blocks[block].id;
+    for (struct block_claim *claim = step->unit.claims; claim != NULL; claim = claim->next) {
+        if (uuid_equal(&claim->block_id, block_id)) {
+            claim->count += count;
+            return;
+        }
+    }
+    struct block_claim *claim = ARENA_NEW(step_arena(step), struct block_claim);
+    claim->org_id = event->row.org_id;
+    claim->event_id = event->row.id;
+    claim->block_id = *block_id;
+    claim->count = count;
+    claim->next = step->unit.claims;
+    step->unit.claims = claim;
 }
 
 void step_pend_user(struct step *step, struct hot_user *user, int32_t count, int32_t more)
@@ -184,6 +240,10 @@ void step_pend_block(struct step *step, struct hot_event *event, int32_t block, 
     struct block_pending *pending = ARENA_NEW(step_arena(step), struct block_pending);
     *pending = (struct block_pending){.next = step->blocks, .event = event, .block = block, .count = count};
     step->blocks = pending;
+    bool is_limited =
+        seatmap_block_info(event->map, block)->capacity < event->map->layout->blocks[block].seat_count;
+    if (step->batch->lane->shared && is_limited && count > 0)
+        step_claim_block(step, event, block, count);
 }
 
 /* ---- What it touches while it is under way ---- */
@@ -229,6 +289,10 @@ void step_submit(struct step *step)
 {
     if (step->command != NULL && step->command->has_key && !step->waits_for_payment && step->job == NULL)
         step->unit.key = key_write(step, step->command);
+    for (struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {
+        const struct step_checkout *own = CONTAINER_OF(write, struct step_checkout, write);
+        write->moved = write->insert || write->row.state != own->before;
+    }
     step_mark(step, true);
     list_append(&step->batch->store.units, &step->unit.node);
     list_append(&step->batch->steps, &step->node);
@@ -238,109 +302,4 @@ void step_submit(struct step *step)
 void step_unmark(struct step *step)
 {
     step_mark(step, false);
-}
-
-/* ---- Committed ---- */
-
-static void count_ended_hold(const struct hold_row *row)
-{
-    static const enum counter releases[END_REASON_COUNT] = {
-        [END_TTL_EXPIRED] = COUNTER_RELEASES_A,
-        [END_USER_CANCELLED] = COUNTER_RELEASES_B,
-        [END_PAYMENT_FAILED] = COUNTER_RELEASES_C,
-        [END_ADMIN_OVERRIDE] = COUNTER_RELEASES_D,
-    };
-    if (row->state == HOLD_CONVERTED) {
-        counter_add(COUNTER_HOLD_CONVERTED, 1);
-        return;
-    }
-    counter_add(releases[row->reason], 1);
-    if (row->state == HOLD_EXPIRED)
-        counter_add(COUNTER_HOLD_EXPIRED, 1);
-    histogram_observe(HISTOGRAM_HOLD_TO_RELEASE_SECONDS, (double)(row->ended_ms - row->created_ms) / 1000.0);
-}
-
-static void apply_hold(struct lane *lane, const struct hold_write *write)
-{
-    const struct hold_row *row = &write->row;
-    if (row->state != HOLD_ACTIVE) {
-        count_ended_hold(row);
-        if (row->state != HOLD_CONVERTED)
-            news_hold_ended(lane, row);
-    } else if (write->insert) {
-        counter_add(COUNTER_HOLD_SUCCESSES, 1);
-    } else {
-        struct hot_hold *hold = map_get(&lane->hot->holds, &row->id);
-        if (hold != NULL && hold->held_until_ms != row->held_until_ms)
-            counter_add(COUNTER_HOLD_EXTENDED, 1);
-    }
-    hot_put_hold(lane->hot, row, lane->now_ms);
-}
-
-static void count_checkout(const struct checkout_write *write)
-{
-    static const enum counter outcomes[CHECKOUT_STATE_COUNT] = {
-        [CHECKOUT_COMPLETED] = COUNTER_CHECKOUTS_COMPLETED, [CHECKOUT_FAILED] = COUNTER_CHECKOUTS_FAILED,
-        [CHECKOUT_CANCELLED] = COUNTER_CHECKOUTS_CANCELLED, [CHECKOUT_EXPIRED] = COUNTER_CHECKOUTS_EXPIRED,
-        [CHECKOUT_REFUNDED] = COUNTER_CHECKOUTS_REFUNDED,
-    };
-    if (write->insert)
-        counter_add(COUNTER_CHECKOUTS_STARTED, 1);
-    else if (write->row.ended_ms != 0 && write->row.refund != REFUND_DONE)
-        counter_add(outcomes[write->row.state], 1);
-}
-
-static void apply_checkout(struct lane *lane, struct step *step, const struct checkout_write *write)
-{
-    struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &write->row.id);
-    struct list waiters;
-    list_init(&waiters);
-    if (checkout != NULL && write->row.state != CHECKOUT_PROCESSING)
-        list_splice(&waiters, &checkout->waiters);
-    count_checkout(write);
-    hot_put_checkout(lane->hot, &write->row);
-    news_checkout(lane, &write->row);
-    payment_waiters_answer(lane, &waiters, step);
-}
-
-static void apply_layout(struct lane *lane, struct step *step, const struct layout_write *write)
-{
-    struct hot_event *event = map_get(&lane->hot->events, &write->event_id);
-    CHECK(event != NULL);
-    CHECK(step->new_map != NULL);
-    enum err err = hot_put_layout(lane->hot, event, step->new_map);
-    CHECK(err == ERR_OK); /* only memory can end here, and the layout is committed */
-    step->new_map = NULL;
-    if (lane->config.feed != NULL)
-        feed_event_reset(lane->config.feed, &write->event_id);
-}
-
-/* Things before what points to them: events, checkouts, holds, seats. */
-void step_apply(struct lane *lane, struct step *step)
-{
-    const struct store_unit *unit = &step->unit;
-    for (const struct org_write *write = unit->orgs; write != NULL; write = write->next)
-        directory_put_org(lane->hot->directory, &write->row.id);
-    for (const struct user_write *write = unit->users; write != NULL; write = write->next)
-        directory_put_user(lane->hot->directory, &write->row);
-    for (const struct event_write *write = unit->events; write != NULL; write = write->next)
-        hot_put_event(lane->hot, &write->row);
-    for (const struct layout_write *write = unit->layouts; write != NULL; write = write->next)
-        apply_layout(lane, step, write);
-    for (const struct block_write *write = unit->blocks; write != NULL; write = write->next) {
-        struct hot_event *event = map_get(&lane->hot->events, &write->row.event_id);
-        CHECK(event != NULL);
-        seatmap_set_block_info(event->map, seatmap_block_find(event->map, &write->row.id), write->row.name,
-                               write->row.capacity, write->row.price_cents);
-    }
-    for (const struct checkout_write *write = unit->checkouts; write != NULL; write = write->next)
-        apply_checkout(lane, step, write);
-    for (const struct hold_write *write = unit->holds; write != NULL; write = write->next)
-        apply_hold(lane, write);
-    for (const struct seat_write *write = unit->seats; write != NULL; write = write->next) {
-        const struct step_seat *seat = CONTAINER_OF(write, struct step_seat, write);
-        hot_put_seat(lane->hot, seat->event, &write->row);
-        if (write->row.state != write->before)
-            news_seat(lane, seat);
-    }
 }

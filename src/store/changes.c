@@ -19,6 +19,7 @@ enum {
     RECORD_HEAD_SIZE = 5, /* kind and length */
     CURRENCY_SIZE = 4,
 };
+enum { FLAG_INSERTED = 1, FLAG_EXTENDED = 2, FLAG_MOVED = 4 };
 #define TEXT_NONE UINT32_MAX /* the length of a text that is NULL */
 
 /* ---- Packing ---- */
@@ -57,11 +58,8 @@ static void put_text(struct buf *out, const char *text)
     buf_put(out, text, length);
 }
 
-/* Begins a record and returns where its length will be written. */
-static size_t record_open(struct buf *out, enum change_kind kind)
+static size_t record_head(struct buf *out, enum change_kind kind)
 {
-    if (out->size == 0)
-        put_u8(out, CHANGES_VERSION);
     put_u8(out, kind);
     size_t at = out->size;
     put_u32(out, 0);
@@ -76,13 +74,26 @@ static void record_close(struct buf *out, size_t at)
     memcpy(out->data + at, &length, sizeof(length));
 }
 
+/* Begins a record and returns where its length will be written. */
+static size_t record_open(struct changes_packer *packer, enum change_kind kind)
+{
+    struct buf *out = packer->out;
+    if (out->size == 0) {
+        put_u8(out, CHANGES_VERSION);
+        size_t at = record_head(out, CHANGE_NODE);
+        put_uuid(out, &packer->node_id);
+        record_close(out, at);
+    }
+    return record_head(out, kind);
+}
+
 static void pack_scope(struct changes_packer *packer, const struct uuid *org_id, const struct uuid *event_id)
 {
     if (uuid_equal(&packer->org_id, org_id) && uuid_equal(&packer->event_id, event_id))
         return;
     packer->org_id = *org_id;
     packer->event_id = *event_id;
-    size_t at = record_open(packer->out, CHANGE_SCOPE);
+    size_t at = record_open(packer, CHANGE_SCOPE);
     put_uuid(packer->out, org_id);
     put_uuid(packer->out, event_id);
     record_close(packer->out, at);
@@ -92,7 +103,7 @@ static void pack_seat(struct changes_packer *packer, const struct seat_row *row)
 {
     struct buf *out = packer->out;
     pack_scope(packer, &row->org_id, &row->event_id);
-    size_t at = record_open(out, CHANGE_SEAT);
+    size_t at = record_open(packer, CHANGE_SEAT);
     put_uuid(out, &row->id);
     put_u32(out, (uint32_t)row->index);
     put_u32(out, (uint32_t)row->version);
@@ -104,12 +115,13 @@ static void pack_seat(struct changes_packer *packer, const struct seat_row *row)
     record_close(out, at);
 }
 
-static void pack_hold(struct changes_packer *packer, const struct hold_row *row, bool inserted)
+static void pack_hold(struct changes_packer *packer, const struct hold_write *write)
 {
+    const struct hold_row *row = &write->row;
     struct buf *out = packer->out;
     pack_scope(packer, &row->org_id, &row->event_id);
-    size_t at = record_open(out, CHANGE_HOLD);
-    put_u8(out, inserted);
+    size_t at = record_open(packer, CHANGE_HOLD);
+    put_u8(out, (write->insert ? FLAG_INSERTED : 0u) | (write->extended ? FLAG_EXTENDED : 0u));
     put_uuid(out, &row->id);
     put_uuid(out, &row->seat_id);
     put_uuid(out, &row->user_id);
@@ -126,12 +138,13 @@ static void pack_hold(struct changes_packer *packer, const struct hold_row *row,
     record_close(out, at);
 }
 
-static void pack_checkout(struct changes_packer *packer, const struct checkout_row *row, bool inserted)
+static void pack_checkout(struct changes_packer *packer, const struct checkout_write *write)
 {
+    const struct checkout_row *row = &write->row;
     struct buf *out = packer->out;
     pack_scope(packer, &row->org_id, &row->event_id);
-    size_t at = record_open(out, CHANGE_CHECKOUT);
-    put_u8(out, inserted);
+    size_t at = record_open(packer, CHANGE_CHECKOUT);
+    put_u8(out, (write->insert ? FLAG_INSERTED : 0u) | (write->moved ? FLAG_MOVED : 0u));
     put_uuid(out, &row->id);
     put_uuid(out, &row->user_id);
     put_u8(out, row->state);
@@ -145,6 +158,9 @@ static void pack_checkout(struct changes_packer *packer, const struct checkout_r
     put_i64(out, row->payment_deadline_ms);
     put_i64(out, row->ended_ms);
     put_text(out, row->notes);
+    put_u32(out, (uint32_t)row->version);
+    put_uuid(out, &row->payer);
+    put_i64(out, row->payer_until_ms);
     record_close(out, at);
 }
 
@@ -152,7 +168,7 @@ static void pack_ticket(struct changes_packer *packer, const struct ticket_row *
 {
     struct buf *out = packer->out;
     pack_scope(packer, &row->org_id, &row->event_id);
-    size_t at = record_open(out, CHANGE_TICKET);
+    size_t at = record_open(packer, CHANGE_TICKET);
     put_u8(out, inserted);
     put_uuid(out, &row->id);
     put_uuid(out, &row->seat_id);
@@ -165,18 +181,30 @@ static void pack_ticket(struct changes_packer *packer, const struct ticket_row *
     record_close(out, at);
 }
 
+static void pack_user(struct changes_packer *packer, const struct user_write *write)
+{
+    struct buf *out = packer->out;
+    size_t at = record_open(packer, CHANGE_USER);
+    put_uuid(out, &write->row.org_id);
+    put_uuid(out, &write->row.id);
+    put_u8(out, write->seen);
+    put_u8(out, write->row.disabled);
+    put_i64(out, write->row.created_ms);
+    record_close(out, at);
+}
+
 static void pack_mark(struct changes_packer *packer, enum change_kind kind, const struct uuid *org_id,
                       const struct uuid *id)
 {
-    size_t at = record_open(packer->out, kind);
+    size_t at = record_open(packer, kind);
     put_uuid(packer->out, org_id);
     put_uuid(packer->out, id);
     record_close(packer->out, at);
 }
 
-void changes_pack_begin(struct changes_packer *packer, struct buf *out)
+void changes_pack_begin(struct changes_packer *packer, struct buf *out, const struct uuid *node_id)
 {
-    *packer = (struct changes_packer){.out = out};
+    *packer = (struct changes_packer){.out = out, .node_id = *node_id};
 }
 
 void changes_pack_unit(struct changes_packer *packer, const struct store_unit *unit)
@@ -184,7 +212,7 @@ void changes_pack_unit(struct changes_packer *packer, const struct store_unit *u
     for (const struct org_write *w = unit->orgs; w != NULL; w = w->next)
         pack_mark(packer, CHANGE_ORGANIZATION, &w->row.id, &w->row.id);
     for (const struct user_write *w = unit->users; w != NULL; w = w->next)
-        pack_mark(packer, CHANGE_USER, &w->row.org_id, &w->row.id);
+        pack_user(packer, w);
     for (const struct event_write *w = unit->events; w != NULL; w = w->next)
         pack_mark(packer, CHANGE_EVENT, &w->row.org_id, &w->row.id);
     for (const struct block_write *w = unit->blocks; w != NULL; w = w->next)
@@ -194,9 +222,9 @@ void changes_pack_unit(struct changes_packer *packer, const struct store_unit *u
     for (const struct seat_write *w = unit->seats; w != NULL; w = w->next)
         pack_seat(packer, &w->row);
     for (const struct hold_write *w = unit->holds; w != NULL; w = w->next)
-        pack_hold(packer, &w->row, w->insert);
+        pack_hold(packer, w);
     for (const struct checkout_write *w = unit->checkouts; w != NULL; w = w->next)
-        pack_checkout(packer, &w->row, w->insert);
+        pack_checkout(packer, w);
     for (const struct ticket_write *w = unit->tickets; w != NULL; w = w->next)
         pack_ticket(packer, &w->row, w->insert);
 }
@@ -290,12 +318,20 @@ static void read_seat(struct changes_reader *reader, struct cursor *cursor, stru
         cursor->failed = true;
 }
 
+static void read_flags(struct cursor *cursor, struct change *out)
+{
+    unsigned flags = take_u8(cursor);
+    out->inserted = flags & FLAG_INSERTED;
+    out->extended = flags & FLAG_EXTENDED;
+    out->moved = flags & FLAG_MOVED;
+}
+
 static void read_hold(struct changes_reader *reader, struct cursor *cursor, struct change *out)
 {
     struct hold_row *row = &out->hold;
     row->org_id = reader->org_id;
     row->event_id = reader->event_id;
-    out->inserted = take_u8(cursor) != 0;
+    read_flags(cursor, out);
     row->id = take_uuid(cursor);
     row->seat_id = take_uuid(cursor);
     row->user_id = take_uuid(cursor);
@@ -316,7 +352,7 @@ static void read_checkout(struct changes_reader *reader, struct cursor *cursor, 
     struct checkout_row *row = &out->checkout;
     row->org_id = reader->org_id;
     row->event_id = reader->event_id;
-    out->inserted = take_u8(cursor) != 0;
+    read_flags(cursor, out);
     row->id = take_uuid(cursor);
     row->user_id = take_uuid(cursor);
     row->state = (enum checkout_state)take_enum(cursor, CHECKOUT_STATE_COUNT);
@@ -332,6 +368,11 @@ static void read_checkout(struct changes_reader *reader, struct cursor *cursor, 
     row->payment_deadline_ms = take_i64(cursor);
     row->ended_ms = take_i64(cursor);
     row->notes = take_text(cursor, reader->arena);
+    row->version = (int32_t)take_u32(cursor);
+    row->payer = take_uuid(cursor);
+    row->payer_until_ms = take_i64(cursor);
+    if (row->version < 1)
+        cursor->failed = true;
 }
 
 static void read_ticket(struct changes_reader *reader, struct cursor *cursor, struct change *out)
@@ -348,6 +389,15 @@ static void read_ticket(struct changes_reader *reader, struct cursor *cursor, st
     row->price_cents = take_i64(cursor);
     row->created_ms = take_i64(cursor);
     row->refunded_ms = take_i64(cursor);
+}
+
+static void read_user(struct cursor *cursor, struct change *out)
+{
+    out->user.org_id = take_uuid(cursor);
+    out->user.id = take_uuid(cursor);
+    out->seen = take_u8(cursor) != 0;
+    out->user.disabled = take_u8(cursor) != 0;
+    out->user.created_ms = take_i64(cursor);
 }
 
 /* Reads one record's bytes. False if it is not one to hand out. */
@@ -373,8 +423,10 @@ static bool read_record(struct changes_reader *reader, unsigned kind, struct cur
     case CHANGE_TICKET:
         read_ticket(reader, cursor, out);
         return true;
-    case CHANGE_ORGANIZATION:
     case CHANGE_USER:
+        read_user(cursor, out);
+        return true;
+    case CHANGE_ORGANIZATION:
     case CHANGE_EVENT:
     case CHANGE_LAYOUT:
         out->mark.org_id = take_uuid(cursor);
@@ -393,6 +445,10 @@ void changes_read_begin(struct changes_reader *reader, const void *data, size_t 
     if (reader->data[0] != CHANGES_VERSION)
         reader->failed = true;
     reader->at = 1;
+    /* It is the first record, so that a node can leave its own changes unread. */
+    size_t size_of_node = RECORD_HEAD_SIZE + sizeof(reader->node_id.bytes);
+    if (size >= 1 + size_of_node && reader->data[1] == CHANGE_NODE)
+        memcpy(reader->node_id.bytes, reader->data + 1 + RECORD_HEAD_SIZE, sizeof(reader->node_id.bytes));
 }
 
 bool changes_read_next(struct changes_reader *reader, struct change *out)

@@ -29,36 +29,42 @@ enum change_kind {
     CHANGE_HOLD = 3,
     CHANGE_CHECKOUT = 4,
     CHANGE_TICKET = 5,
+    CHANGE_USER = 7,
     /* Marks: the thing itself is to be read from the store */
     CHANGE_ORGANIZATION = 6,
-    CHANGE_USER = 7,
     CHANGE_EVENT = 8,  /* the event or one of its blocks */
     CHANGE_LAYOUT = 9, /* all blocks and seats of the event */
+    CHANGE_NODE = 10,  /* never handed out: who wrote all this */
 };
 
 struct change {
     enum change_kind kind;
     bool inserted; /* a hold, checkout or ticket that is new */
+    bool extended; /* a hold that lives longer now */
+    bool moved;    /* a checkout whose state changed */
+    bool seen;     /* a user who is only news to those who did not know them */
     union {
         struct seat_row seat;
         struct hold_row hold;         /* text is in the reader's arena */
         struct checkout_row checkout; /* the same; payment_token is left out: it is nobody else's */
         struct ticket_row ticket;     /* code is left out, for the same reason */
+        struct user_row user;
         struct {
             struct uuid org_id;
-            struct uuid id; /* of the organization, user or event */
+            struct uuid id; /* of the organization or event */
         } mark;
     };
 };
 
 struct changes_packer {
-    struct buf *out;    /* borrows */
-    struct uuid org_id; /* the scope in force */
+    struct buf *out;     /* borrows */
+    struct uuid node_id; /* who writes */
+    struct uuid org_id;  /* the scope in force */
     struct uuid event_id;
 };
 
 /* Adds to `out`, which is left empty if no unit adds anything. */
-void changes_pack_begin(struct changes_packer *packer, struct buf *out);
+void changes_pack_begin(struct changes_packer *packer, struct buf *out, const struct uuid *node_id);
 void changes_pack_unit(struct changes_packer *packer, const struct store_unit *unit);
 
 struct changes_reader {
@@ -66,6 +72,7 @@ struct changes_reader {
     size_t size;
     size_t at;
     struct arena *arena; /* borrows: for text */
+    struct uuid node_id; /* who wrote it; known after changes_read_begin() */
     struct uuid org_id;
     struct uuid event_id;
     bool failed;

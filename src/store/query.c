@@ -19,6 +19,7 @@ static const struct query_column occupancy_history_columns[] = {QUERY_OCCUPANCY_
 static const struct query_column analytics_columns[] = {QUERY_ANALYTICS_COLUMNS(COLUMN)};
 static const struct query_column hold_count_columns[] = {QUERY_HOLD_COUNT_COLUMNS(COLUMN)};
 static const struct query_column users_columns[] = {QUERY_USERS_COLUMNS(COLUMN)};
+static const struct query_column dead_letters_columns[] = {QUERY_DEAD_LETTERS_COLUMNS(COLUMN)};
 #undef COLUMN
 
 struct query_form {
@@ -35,6 +36,7 @@ static const struct query_form forms[QUERY_KIND_COUNT] = {
     [QUERY_ANALYTICS] = {"analytics", FORM(analytics_columns)},
     [QUERY_HOLD_COUNT] = {"hold count", FORM(hold_count_columns)},
     [QUERY_USERS] = {"users", FORM(users_columns)},
+    [QUERY_DEAD_LETTERS] = {"dead letters", FORM(dead_letters_columns)},
 };
 #undef FORM
 

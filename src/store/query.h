@@ -44,6 +44,9 @@ enum query_type {
     X("abandonment", RATIO) X("average_hold_seconds", DECIMAL)
 #define QUERY_HOLD_COUNT_COLUMNS(X) X("count", INT)
 #define QUERY_USERS_COLUMNS(X) X("user_id", UUID) X("disabled", BOOL) X("created_at", TIME)
+#define QUERY_DEAD_LETTERS_COLUMNS(X)                                                               \
+    X("id", UUID) X("organization_id", UUID) X("delivery", TEXT) X("type", TEXT) X("reason", TEXT)  \
+    X("tries", INT) X("created_at", TIME) X("event", JSON)
 
 /* clang-format on */
 

@@ -87,6 +87,16 @@ enum err store_lookup(struct store *store, struct store_lookup *lookup)
     return store->functions->lookup(store, lookup);
 }
 
+enum err store_follow(struct store *store, struct store_follow *follow)
+{
+    return store->functions->follow(store, follow);
+}
+
+bool store_is_shared(const struct store *store)
+{
+    return store->shared;
+}
+
 enum err store_query(struct store *store, struct store_query *query)
 {
     CHECK(query->on_done != NULL);

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The store: what was committed is the truth. One interface over SQLite,
- * the simulator and others to come.
+ * PostgreSQL and the simulator.
  *
  * The store never decides. A batch is a list of units; a unit is what one
- * command writes, all of it or nothing. Every change of a seat is a
- * compare-and-set on its version: a unit whose seats are not all at the
- * expected version is left out whole (UNIT_MISSED) and its neighbours go on.
+ * command writes, all of it or nothing. Every change of a seat, checkout, event
+ * or delivery is a compare-and-set on its version: a unit that does not find all
+ * of them at the expected version is left out whole (UNIT_MISSED) and its
+ * neighbours go on. What a unit merely relies on is compared too: the event
+ * (event_check) and the room in a block (block_claim).
+ *
+ * Several nodes may write to one store (store_is_shared()). What any of them
+ * committed comes to all by the change feed, store_follow().
  *
  * Contract of every asynchronous call here: an error returned means the
  * callback never runs; otherwise it runs exactly once. Callbacks of
- * store_submit(), store_resolve() and store_lookup() run inside store_poll(),
+ * store_submit(), store_resolve(), store_lookup() and store_follow() run inside store_poll(),
  * on the thread that calls it (the lane's); those of store_query() run on the
  * store's reading thread. */
 #ifndef HOLDFAST_STORE_STORE_H
@@ -42,14 +47,17 @@ struct seat_write {
 struct hold_write { /* insert, or update by id of all that may change */
     struct hold_write *next;
     bool insert;
+    bool extended; /* for the change feed: this write is an extension */
     struct hold_row row;
     struct uuid block_id; /* for the statistics */
 };
 
 struct checkout_write { /* insert, or update by id */
     struct checkout_write *next;
-    bool insert;
-    struct checkout_row row;
+    bool insert;             /* version 1 */
+    bool moved;              /* for the change feed: this write changes the state */
+    struct checkout_row row; /* an update must find version row.version − 1 */
+    bool missed;             /* filled in when the unit missed */
 };
 
 struct ticket_write { /* insert, or update of refunded_ms by id */
@@ -65,6 +73,7 @@ struct audit_write {
 
 struct user_write { /* insert or update by (organization, id) */
     struct user_write *next;
+    bool seen; /* insert only: a user who is there stays as they are */
     struct user_row row;
 };
 
@@ -75,8 +84,31 @@ struct org_write { /* insert */
 
 struct event_write { /* insert, or update by id */
     struct event_write *next;
-    bool insert;
-    struct event_row row;
+    bool insert;          /* version 1 */
+    struct event_row row; /* an update must find version row.version − 1 */
+    bool missed;          /* filled in when the unit missed */
+};
+
+/* The event must be at this version when the unit commits: nothing it was decided on has changed. Not for units that
+ * write the event themselves. */
+struct event_check {
+    struct event_check *next;
+    struct uuid org_id;
+    struct uuid event_id;
+    int32_t version;
+    bool missed; /* filled in when the unit missed */
+};
+
+/* So many seats of the block become taken by the unit: held and sold ones must stay within its capacity, whoever else
+ * takes some at the same time. For blocks whose capacity is below their number of seats. With the unit's own
+ * block_write the new capacity counts. */
+struct block_claim {
+    struct block_claim *next;
+    struct uuid org_id;
+    struct uuid event_id;
+    struct uuid block_id;
+    int32_t count;
+    bool missed; /* filled in when the unit missed: there is no room, or it cannot be told yet */
 };
 
 struct block_write { /* update of name, capacity and price by id */
@@ -93,7 +125,7 @@ struct layout_seat {
     const char *seat_label;
 };
 
-struct layout_write { /* replaces all blocks and seats of the event */
+struct layout_write { /* replaces all blocks and seats of the event, unless one was ever held */
     struct layout_write *next;
     struct uuid org_id;
     struct uuid event_id;
@@ -102,6 +134,7 @@ struct layout_write { /* replaces all blocks and seats of the event */
     int32_t block_count;
     const struct layout_seat *seats; /* in layout order; all available, version 1 */
     int32_t seat_count;
+    bool missed; /* filled in when the unit missed: a seat of the event was held */
 };
 
 struct snapshot_write {
@@ -121,9 +154,20 @@ struct key_write { /* an Idempotency-Key: insert; taken if it exists and is youn
     int64_t created_ms;
 };
 
+struct delivery_write { /* insert (version 1), or update by name, which must find version row.version − 1 */
+    struct delivery_write *next;
+    struct delivery_row row;
+    bool missed; /* filled in when the unit missed */
+};
+
+struct dead_letter_write { /* insert; one that is there already is left alone */
+    struct dead_letter_write *next;
+    struct dead_letter_row row;
+};
+
 enum unit_result {
     UNIT_OK,
-    UNIT_MISSED,    /* a seat was not at the expected version */
+    UNIT_MISSED, /* something was not at the expected version, or there was no room: see the `missed` marks */
     UNIT_KEY_TAKEN, /* its idempotency key was there already */
     UNIT_BAD,       /* the store refused its data; neighbours are not affected */
 };
@@ -141,6 +185,10 @@ struct store_unit {
     struct block_write *blocks;
     struct layout_write *layouts;
     struct snapshot_write *snapshots;
+    struct delivery_write *deliveries;
+    struct dead_letter_write *dead_letters;
+    struct event_check *checks;
+    struct block_claim *claims;
     struct key_write *key; /* or NULL */
     void *owner;           /* the lane's */
     enum unit_result result;
@@ -155,11 +203,14 @@ enum store_outcome {
 struct store_batch {
     struct list node; /* the store's, while it has the batch */
     struct uuid id;
-    struct arena arena; /* owns the units and all they point to */
+    struct uuid node_id; /* who writes it: stands in the change feed */
+    struct arena arena;  /* owns the units and all they point to */
     struct list units;
     int32_t unit_count;
     int64_t now_ms;
-    int64_t purge_before_ms; /* not 0: also delete some keys and batch ids older than this */
+    /* Not 0: also delete some keys, batch ids and change rows older than this; change rows that a delivery has not
+     * passed are kept for a week. */
+    int64_t purge_before_ms;
     void (*on_done)(struct store_batch *batch);
     void *context;
     /* Filled in: */
@@ -177,14 +228,24 @@ enum err store_resolve(struct store *store, struct store_batch *batch) MUST_CHEC
 
 /* ---- Looking up single things that are not in memory ---- */
 
-enum lookup_kind { LOOKUP_KEY, LOOKUP_HOLD, LOOKUP_CHECKOUT, LOOKUP_DUE_HOLDS };
+enum lookup_kind {
+    LOOKUP_KEY,
+    LOOKUP_HOLD,
+    LOOKUP_CHECKOUT,
+    LOOKUP_DUE_HOLDS,
+    LOOKUP_EVENT, /* with its layout: the ids of its seats, not what became of them */
+    LOOKUP_USER,
+    LOOKUP_ORG,
+    LOOKUP_DELIVERY,
+};
 
 struct store_lookup {
     struct list node; /* the store's, while it has the lookup */
     enum lookup_kind kind;
     struct uuid org_id;
-    struct uuid id;  /* of the hold or checkout */
-    uint8_t key[32]; /* LOOKUP_KEY */
+    struct uuid id;   /* of the hold, checkout, event, user or organization */
+    const char *name; /* LOOKUP_DELIVERY */
+    uint8_t key[32];  /* LOOKUP_KEY */
     int64_t
         now_ms; /* LOOKUP_KEY: older than 24 h counts as absent. DUE_HOLDS: held_until + grace ≤ this, all tenants */
     int32_t limit;       /* LOOKUP_DUE_HOLDS */
@@ -202,9 +263,52 @@ struct store_lookup {
     int32_t hold_count;
     struct ticket_row *tickets;
     int32_t ticket_count;
+    struct event_row event; /* LOOKUP_EVENT … */
+    const char *document;   /* … NULL: it has no layout */
+    struct block_row *blocks;
+    int32_t block_count;
+    struct uuid *seat_ids; /* in layout order */
+    int32_t seat_count;
+    int64_t holds_ever;
+    struct user_row user;         /* LOOKUP_USER */
+    struct org_row org;           /* LOOKUP_ORG */
+    struct delivery_row delivery; /* LOOKUP_DELIVERY */
 };
 
 enum err store_lookup(struct store *store, struct store_lookup *lookup) MUST_CHECK;
+
+/* ---- The change feed: what every node committed, in an order in which each seat's changes follow each other ---- */
+
+struct store_change {
+    int64_t id;
+    int64_t created_ms; /* when its batch was decided, by its node's clock */
+    const void *data;   /* packed: see store/changes.h */
+    size_t size;
+};
+
+struct store_follow {
+    struct list node; /* the store's, while it has it */
+    struct feed_position after;
+    int32_t limit;       /* so many changes at most */
+    struct arena *arena; /* borrows: for the results */
+    void (*on_done)(struct store_follow *follow);
+    void *context;
+    /* Filled in: */
+    enum err err;
+    struct store_change *changes;
+    int32_t count;
+    struct feed_position position; /* to go on from */
+    bool more;                     /* `limit` was in the way: ask again at once */
+    bool lost; /* what follows `after` was purged: whoever follows must load everything anew */
+    /* Everything committed before this call is below `horizon`; everything below `reached` was given out, by this call
+     * or before it. A call that comes after a commit, and a later one whose `reached` is not below its horizon, have
+     * shown that commit. */
+    int64_t horizon;
+    int64_t reached;
+};
+
+enum err store_follow(struct store *store, struct store_follow *follow) MUST_CHECK;
+bool store_is_shared(const struct store *store); /* other nodes may write to it */
 
 /* ---- Lists for people: rows as JSON ---- */
 
@@ -215,6 +319,7 @@ enum query_kind {
     QUERY_ANALYTICS,         /* of event_id: per block and hour; see store/query.h */
     QUERY_HOLD_COUNT,        /* active holds of event_id: one row {count} */
     QUERY_USERS,             /* of the organization, with user_id: one row {user_id, disabled, created_at} */
+    QUERY_DEAD_LETTERS,      /* newest first; nil organization: all; see store/query.h */
     QUERY_KIND_COUNT
 };
 
@@ -242,11 +347,12 @@ enum err store_query(struct store *store, struct store_query *query) MUST_CHECK;
 
 /* ---- Start, health, proof ---- */
 
-/* Calls in this order: organizations, users, events each followed by its
+/* Calls in this order: the place in the change feed to follow from (what is loaded may be newer), organizations, users, events each followed by its
  * layout (blocks, then the document, then seats in layout order, then per-block
  * totals of holds ever made), active holds, checkouts that are open or owe a
  * refund. What is passed is borrowed for the call. An error stops the load. */
 struct store_loader {
+    enum err (*on_position)(void *context, const struct feed_position *position);
     enum err (*on_org)(void *context, const struct org_row *org);
     enum err (*on_user)(void *context, const struct user_row *user);
     enum err (*on_event)(void *context, const struct event_row *event);

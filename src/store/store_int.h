@@ -9,6 +9,7 @@ struct store_functions {
     enum err (*submit)(struct store *store, struct store_batch *batch);
     enum err (*resolve)(struct store *store, struct store_batch *batch);
     enum err (*lookup)(struct store *store, struct store_lookup *lookup);
+    enum err (*follow)(struct store *store, struct store_follow *follow);
     enum err (*query)(struct store *store, struct store_query *query);
     enum err (*load)(struct store *store, const struct store_loader *loader, void *context);
     int (*fd)(struct store *store);
@@ -24,6 +25,7 @@ struct store_functions {
 
 struct store { /* a store embeds this as its first member */
     const struct store_functions *functions;
+    bool shared; /* other nodes may write to it */
 };
 
 #endif

@@ -98,6 +98,7 @@ enum err done_init(struct done *done)
     memset(done, 0, sizeof(*done));
     list_init(&done->batches);
     list_init(&done->lookups);
+    list_init(&done->follows);
     done->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (done->fd < 0)
         return ERR_STORE_OPEN;
@@ -116,7 +117,7 @@ void done_deinit(struct done *done)
 /* Under the lock, before something is added: only the first addition wakes the lane. */
 static void done_wake(struct done *done)
 {
-    if (!list_empty(&done->batches) || !list_empty(&done->lookups))
+    if (!list_empty(&done->batches) || !list_empty(&done->lookups) || !list_empty(&done->follows))
         return;
     uint64_t one = 1;
     ssize_t written = write(done->fd, &one, sizeof(one));
@@ -141,17 +142,29 @@ void done_post_lookups(struct done *done, struct list *lookups)
     pthread_mutex_unlock(&done->lock);
 }
 
+void done_post_follows(struct done *done, struct list *follows)
+{
+    if (list_empty(follows))
+        return;
+    pthread_mutex_lock(&done->lock);
+    done_wake(done);
+    list_splice(&done->follows, follows);
+    pthread_mutex_unlock(&done->lock);
+}
+
 void done_poll(struct done *done)
 {
-    struct list batches, lookups;
+    struct list batches, lookups, follows;
     list_init(&batches);
     list_init(&lookups);
+    list_init(&follows);
     pthread_mutex_lock(&done->lock);
     uint64_t count;
     ssize_t ignored = read(done->fd, &count, sizeof(count)); /* empty when nothing was posted */
     (void)ignored;
     list_splice(&batches, &done->batches);
     list_splice(&lookups, &done->lookups);
+    list_splice(&follows, &done->follows);
     pthread_mutex_unlock(&done->lock);
 
     struct list *node;
@@ -162,5 +175,9 @@ void done_poll(struct done *done)
     while ((node = list_pop(&lookups)) != NULL) {
         struct store_lookup *lookup = CONTAINER_OF(node, struct store_lookup, node);
         lookup->on_done(lookup);
+    }
+    while ((node = list_pop(&follows)) != NULL) {
+        struct store_follow *follow = CONTAINER_OF(node, struct store_follow, node);
+        follow->on_done(follow);
     }
 }

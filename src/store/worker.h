@@ -36,6 +36,7 @@ struct done {
     pthread_mutex_t lock;
     struct list batches; /* under lock */
     struct list lookups; /* under lock */
+    struct list follows; /* under lock */
     int fd;              /* readable when one of them is not empty */
 };
 
@@ -43,6 +44,7 @@ enum err done_init(struct done *done) MUST_CHECK;
 void done_deinit(struct done *done);
 void done_post_batch(struct done *done, struct store_batch *batch);
 void done_post_lookups(struct done *done, struct list *lookups);
+void done_post_follows(struct done *done, struct list *follows);
 void done_poll(struct done *done);
 
 #endif

@@ -185,7 +185,7 @@ describe('catalogue', { concurrency: 8 }, () => {
     await buy(own, organization.buyer(), [own.seats[4]]);
     ok(await organization.admin.post(`${own.adminPath}/seats/block`, { seat_ids: [own.seats[6].seat_id] }));
     const data = ok(await buyer.get(`${own.path}/availability`));
-    exactKeys(data, ['stream_id', 'count', 'states']);
+    exactKeys(data, ['stream_id', 'layout_etag', 'count', 'states']);
     assert.equal(data.count, 7);
     assert.match(data.stream_id, /^\S+-\d+$/);
     const bytes = Buffer.from(data.states, 'base64');

@@ -269,10 +269,11 @@ describe('checkout', { concurrency: 16 }, () => {
   });
 
   it('a payment in flight outlasts the hold\'s own end', async () => {
-    const event = await priced({ hold_ttl_seconds: 1, hold_max_seconds: 2, checkout_extension_seconds: 1, release_grace_seconds: 0 });
+    const event = await priced({ hold_ttl_seconds: 6, hold_max_seconds: 6, release_grace_seconds: 0 });
     const buyer = organization.buyer();
-    await event.hold(buyer, event.seats[0]);
+    const hold = await event.hold(buyer, event.seats[0]);
     const checkout = ok(await event.checkout(buyer), 201);
+    await waitUntilUnix(hold.held_until_unix - 2); // the payment takes three seconds
     const answer = await complete(buyer, checkout, 'tok_slow');
     assert.ok([200, 202].includes(answer.status), answer.text);
     await settled(buyer, checkout, 'completed');
@@ -362,7 +363,7 @@ describe('checkout', { concurrency: 16 }, () => {
     const event = await priced({ hold_ttl_seconds: 300, hold_max_seconds: 300, release_grace_seconds: 30 });
     const buyer = organization.buyer();
     const lasting = await event.hold(buyer, event.seats[0]);
-    ok(await event.patch({ policy: { hold_ttl_seconds: 3, hold_max_seconds: 3 } }));
+    ok(await event.patch({ policy: { hold_ttl_seconds: 5, hold_max_seconds: 5 } }));
     const short = await event.hold(buyer, event.seats[1]);
     const checkout = ok(await event.checkout(buyer), 201);
     isCheckout(checkout, { status: 'pending_payment', total: 2500 });
@@ -377,7 +378,7 @@ describe('checkout', { concurrency: 16 }, () => {
   });
 
   it('a checkout whose only hold runs out becomes expired and cannot be paid', async () => {
-    const event = await priced({ hold_ttl_seconds: 1, hold_max_seconds: 1, release_grace_seconds: 0 });
+    const event = await priced({ hold_ttl_seconds: 4, hold_max_seconds: 4, release_grace_seconds: 0 });
     const buyer = organization.buyer();
     await event.hold(buyer, event.seats[0]);
     const checkout = ok(await event.checkout(buyer), 201);

@@ -41,12 +41,12 @@ describe('expiry', { concurrency: 12 }, () => {
   });
 
   it('waits for the grace', async () => {
-    const event = await quick(1, 3);
+    const event = await quick(1, 6);
     const hold = await event.hold(organization.buyer(), event.seats[0]);
     await waitUntilUnix(hold.held_until_unix + 1.5);
     assert.equal(await event.status(event.seats[0].seat_id), 'held');
     await waitFor('the seat to be free', async () => (await event.status(event.seats[0].seat_id)) === 'available');
-    assert.ok(Date.now() / 1000 >= hold.held_until_unix + 2.99, 'not before held_until + grace');
+    assert.ok(Date.now() / 1000 >= hold.held_until_unix + 5.99, 'not before held_until + grace');
   });
 
   it('is audited as seat_hold_expired with its reason and how long it was held', async () => {
@@ -80,7 +80,7 @@ describe('expiry', { concurrency: 12 }, () => {
   });
 
   it('does not come for a hold that was extended', async () => {
-    const event = await quick(2, 0);
+    const event = await quick(5, 0);
     ok(await event.patch({ policy: { checkout_extension_seconds: 60 } }));
     const buyer = organization.buyer();
     const [first, second] = [await event.hold(buyer, event.seats[0]), await event.hold(buyer, event.seats[1])];
@@ -91,10 +91,10 @@ describe('expiry', { concurrency: 12 }, () => {
   });
 
   it('drops the seat and its price from a pending checkout, and the last one ends it', async () => {
-    const event = await organization.event({ policy: { hold_ttl_seconds: 6, hold_max_seconds: 6, release_grace_seconds: 0 } });
+    const event = await organization.event({ policy: { hold_ttl_seconds: 14, hold_max_seconds: 14, release_grace_seconds: 0 } });
     const buyer = organization.buyer();
     const late = await event.hold(buyer, event.seats[0]);
-    ok(await event.patch({ policy: { hold_ttl_seconds: 2, hold_max_seconds: 2 } }));
+    ok(await event.patch({ policy: { hold_ttl_seconds: 5, hold_max_seconds: 5 } }));
     await event.hold(buyer, event.seats[1]);
     const { checkout_id: id, total_cents: total } = ok(await event.checkout(buyer), 201);
     assert.equal(total, 2000);
@@ -106,33 +106,43 @@ describe('expiry', { concurrency: 12 }, () => {
     assert.deepEqual([rest.status, rest.total_cents, rest.seats[0].seat_id], ['pending_payment', 1000, late.seat_id]);
     await waitFor('the checkout to expire', async () => (await read()).status === 'expired');
   });
+});
 
+// On a server of its own: this is a load that others would feel.
+describe('expiry in bulk', () => {
   it('five thousand due in the same moment are all released soon, and reserves are answered meanwhile', async () => {
-    const event = await quick(6, 0, { layout: layoutOf(block('A', 1, Array(51).fill(100))) });
+    const server = await start();
+    const organization = await new World(server).organization();
+    const event = await organization.event({
+      policy: { hold_ttl_seconds: 10, release_grace_seconds: 0 }, layout: layoutOf(block('A', 1, Array(51).fill(100))),
+    });
     const other = await organization.event({ layout: layoutOf(block('B', 1, [200])) });
     const groups = Array.from({ length: 100 }, (_, index) => event.seats.slice(index * 50, index * 50 + 50));
     const holds = await inParallel(groups, 16, async (seats) => ok(await event.holdMany(organization.buyer(), seats), 201).holds);
     const due = Math.max(...holds.flat().map((hold) => hold.held_until_unix));
     const first = Math.min(...holds.flat().map((hold) => hold.held_until_unix));
-    assert.ok(now() <= first + 5, 'made close together');
+    assert.ok(now() < first, 'all of them are held at once');
     await waitUntilUnix(first - 0.2);
     let finished = false;
     const busy = (async () => {
       const buyer = organization.buyer();
       let answered = 0;
       for (let index = 0; !finished && index < other.seats.length; index++) {
-        ok(await other.reserve(buyer, other.seats[index], {}, { limitMs: 10000 }), 201);
+        ok(await other.reserve(buyer, other.seats[index], {}), 201);
         answered++;
       }
       return answered;
     })();
-    await waitFor('all five thousand seats to be free', async () => (await event.occupancy()).available === 5100, 30000, 50);
+    await waitFor('all five thousand seats to be free', async () => (await event.occupancy()).available === 5100, undefined, 50);
     const freedAt = Date.now() / 1000;
     finished = true;
     assert.ok((await busy) > 0, 'reserves went on');
-    assert.ok(freedAt - due < 20, `released ${freedAt - due} s after the last was due`);
+    assert.ok(freedAt - due < 30, `released ${freedAt - due} s after the last was due`);
     assert.equal((await event.occupancy()).held, 0);
     const [again] = groups;
     ok(await event.holdMany(organization.buyer(), again), 201);
+    await server.stop();
+    const proof = await server.verify();
+    assert.equal(proof.status, 0, proof.stdout + proof.stderr);
   });
 });

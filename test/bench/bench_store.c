@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How fast a store commits: holds a whole house in batches as the lane would
- * write them (seat, hold, audit row, change row, statistics), a few batches in
+ * write them (check of the event, seat, hold, audit row, change row, statistics), a few batches in
  * flight, then releases it again, then loads it.
  *
  *   bench_store [--store sqlite:PATH] [--events 4] [--seats 100000] [--batch 500]
@@ -111,7 +111,8 @@ static void bench_layout(struct bench *bench, int32_t first, int32_t count)
                                     .currency = "EUR",
                                     .policy = policy_default(),
                                     .created_ms = batch->now_ms,
-                                    .updated_ms = batch->now_ms};
+                                    .updated_ms = batch->now_ms,
+                                    .version = 1};
     unit->events = event;
     int32_t block_count = (count + BLOCK_SEAT_COUNT - 1) / BLOCK_SEAT_COUNT;
     struct block_row *blocks = ARENA_ARRAY(&batch->arena, struct block_row, block_count);
@@ -211,6 +212,11 @@ static void bench_change(struct bench *bench, struct store_batch *batch, struct 
     }
     unit->seats = write;
     unit->holds = held;
+    if (hold) {
+        unit->checks = ARENA_NEW(&batch->arena, struct event_check);
+        *unit->checks =
+            (struct event_check){.org_id = bench->org_id, .event_id = seat->event_id, .version = 1};
+    }
     bench_audit(batch, unit, &held->row, hold ? AUDIT_SEAT_RESERVED : AUDIT_SEAT_HOLD_EXPIRED);
 }
 
@@ -245,6 +251,12 @@ static void bench_phase(struct bench *bench, const char *name, const int32_t *or
 
 /* ---- Loading ---- */
 
+static enum err load_position(void *context, const struct feed_position *position)
+{
+    (void)context;
+    (void)position;
+    return ERR_OK;
+}
 static enum err load_org(void *context, const struct org_row *row)
 {
     (void)context;
@@ -295,8 +307,14 @@ static enum err load_checkout(void *context, const struct checkout_row *row)
 
 static void bench_load(struct bench *bench)
 {
-    static const struct store_loader loader = {load_org,  load_user, load_event,   load_layout,
-                                               load_seat, load_hold, load_checkout};
+    static const struct store_loader loader = {.on_position = load_position,
+                                               .on_org = load_org,
+                                               .on_user = load_user,
+                                               .on_event = load_event,
+                                               .on_layout = load_layout,
+                                               .on_seat = load_seat,
+                                               .on_hold = load_hold,
+                                               .on_checkout = load_checkout};
     int64_t start_us = clock_monotonic_us();
     bench->loaded = 0;
     CHECK(store_load(bench->store, &loader, bench) == ERR_OK);

@@ -79,7 +79,7 @@ describe('kill -9', { concurrency: 4 }, () => {
           }
         }
       });
-      await waitFor('some work to be done', () => acknowledged.size >= (round + 1) * 60, 30000, 5);
+      await waitFor('some work to be done', () => acknowledged.size >= (round + 1) * 60, undefined, 5);
       await server.kill9();
       stopped = true;
       await Promise.allSettled(workers);
@@ -139,7 +139,7 @@ describe('kill -9', { concurrency: 4 }, () => {
       await event.hold(buyer, event.seats[0]);
       const { checkout_id: id } = ok(await event.checkout(buyer), 201);
       const answer = buyer.post(`/api/checkouts/${id}/complete`, { payment_token: token }).catch(() => undefined);
-      await waitFor('the payment to be under way', async () => ok(await buyer.get(`/api/checkouts/${id}`)).status === 'processing', 10000, 10);
+      await waitFor('the payment to be under way', async () => ok(await buyer.get(`/api/checkouts/${id}`)).status === 'processing', undefined, 10);
       await server.kill9();
       await answer;
       await clean(server);

@@ -60,9 +60,9 @@ describe('slow things', { concurrency: 8 }, () => {
     const event = await organization.event();
     const stream = await openEventStream(event, organization.buyer());
     const { comments } = stream.parser;
-    await waitFor('a heartbeat', () => stream.parser.comments > comments, 18000);
+    await waitFor('a heartbeat', () => stream.parser.comments > comments);
     const first = Date.now();
-    await waitFor('the next heartbeat', () => stream.parser.comments > comments + 1, 18000);
+    await waitFor('the next heartbeat', () => stream.parser.comments > comments + 1);
     assert.ok(Date.now() - first > 10000, 'not more often than they should');
     await event.hold(organization.buyer(), event.seats[0]);
     await stream.waitSeat(0, 'held');
@@ -70,7 +70,7 @@ describe('slow things', { concurrency: 8 }, () => {
   });
 
   it('the reaper takes a turn every thirty seconds and says when', async () => {
-    await waitFor('the reaper\'s first turn', async () => (await metric(server, 'holdfast_reaper_runs_total')) >= 1, 40000, 250);
+    await waitFor('the reaper\'s first turn', async () => (await metric(server, 'holdfast_reaper_runs_total')) >= 1, 90000, 250);
     const last = await metric(server, 'holdfast_reaper_last_run_timestamp_seconds');
     assert.ok(Math.abs(now() - last) <= 10, `last run ${last}`);
     assert.equal(await metric(server, 'holdfast_reaper_failed_total'), 0);

@@ -7,7 +7,7 @@ import { Agent, request as httpRequest } from 'node:http';
 
 import { within } from './wait.mjs';
 
-export const REQUEST_LIMIT_MS = 30000;
+export const REQUEST_LIMIT_MS = 60000;
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** One exchange. `body` is sent as JSON unless it is a string or a Buffer. Resolves {status, headers, text, body}. */

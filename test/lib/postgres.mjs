@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL for tests: looks into a database with psql, makes databases, starts a server of a test's own (by
-// postgres.sh) and stops it, and puts a proxy in front of one that can cut connections at a chosen moment.
+// postgres.sh), a standby or PgBouncer, stops them, and puts a proxy in front of one that can cut connections at a chosen moment.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+import { waitFor } from './wait.mjs';
 
 const script = resolve(fileURLToPath(import.meta.url), '../postgres.sh');
 
@@ -38,9 +40,11 @@ process.on('exit', () => {
 
 /** A PostgreSQL server of the test's own. */
 export class Postgres {
-  constructor(settings = []) {
+  /** With `primary`, another Postgres: a standby that follows it. */
+  constructor(settings = [], { primary } = {}) {
     this.dir = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'));
-    this.url = this.script('start', this.dir, ...settings).trim();
+    const how = primary ? ['standby', this.dir, primary.port] : ['start', this.dir];
+    this.url = this.script(...how, ...settings).trim();
     this.port = Number(new URL(this.url).port);
     running.add(this);
   }
@@ -64,6 +68,15 @@ export class Postgres {
     });
   }
 
+  /** Ends it without asking, as a crash would. */
+  kill() {
+    this.script('stop', this.dir, 'immediate');
+  }
+
+  promote() {
+    this.script('promote', this.dir);
+  }
+
   sql(text, database = 'postgres') {
     return psql(`${this.url}/${database}`, text);
   }
@@ -75,7 +88,54 @@ export class Postgres {
   }
 }
 
-/** Stands between a node and its PostgreSQL. `onCommit` is asked at every COMMIT: 'pass', 'lose-answer' or 'lose-request'. */
+/** PgBouncer in session mode in front of a Postgres, run by the same user. */
+export class Bouncer {
+  constructor(postgres, port, settings = {}) {
+    this.dir = mkdtempSync(join(tmpdir(), 'holdfast-pgbouncer-'));
+    chmodSync(this.dir, 0o777);
+    this.port = port;
+    this.url = `postgres://postgres@127.0.0.1:${port}`;
+    const options = {
+      listen_addr: '127.0.0.1',
+      listen_port: port,
+      unix_socket_dir: '',
+      auth_type: 'any',
+      pool_mode: 'session',
+      logfile: join(this.dir, 'log'),
+      pidfile: join(this.dir, 'pid'),
+      ...settings,
+    };
+    const lines = Object.entries(options).map(([name, value]) => `${name} = ${value}`);
+    this.config = join(this.dir, 'pgbouncer.ini');
+    writeFileSync(this.config, `[databases]\n* = host=127.0.0.1 port=${postgres.port} user=postgres\n[pgbouncer]\n${lines.join('\n')}\n`);
+    running.add(this);
+  }
+
+  async start() {
+    const result = spawnSync(script, ['run', 'pgbouncer', '-q', '-d', this.config], { encoding: 'utf8', timeout: 60000 });
+    if (result.error) throw result.error;
+    if (result.status !== 0) throw new Error(`pgbouncer: ${result.stdout}${result.stderr}`);
+    await waitFor('PgBouncer', async () => existsSync(join(this.dir, 'pid')));
+    this.pid = Number(readFileSync(join(this.dir, 'pid'), 'utf8'));
+    return this;
+  }
+
+  kill() {
+    if (this.pid === undefined) return;
+    process.kill(this.pid, 'SIGKILL');
+    this.pid = undefined;
+    rmSync(join(this.dir, 'pid'), { force: true });
+  }
+
+  destroy() {
+    running.delete(this);
+    this.kill();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Stands between a node and its PostgreSQL. `onCommit` is asked at every COMMIT: 'pass', 'lose-answer', 'lose-request' or
+ * 'freeze', after which nothing passes any more and nobody is told. */
 export class Proxy {
   constructor(port) {
     this.target = port;
@@ -109,6 +169,10 @@ export class Proxy {
       // A prepared statement is named in the message that binds it.
       const fate = data.includes('\0commit\0') ? this.onCommit() : 'pass';
       if (fate === 'lose-request') return end();
+      if (fate === 'freeze') {
+        silent = true;
+        return;
+      }
       upstream.write(data);
       if (fate === 'lose-answer') {
         silent = true;

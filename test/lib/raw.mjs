@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 
 import { within } from './wait.mjs';
 
-export const RAW_LIMIT_MS = 20000;
+export const RAW_LIMIT_MS = 60000;
 
 /** Sends bytes and collects what comes back until the other side closes, `until` says enough, or the limit passes. */
 export function exchange(server, bytes, { until, limitMs = RAW_LIMIT_MS, end = false } = {}) {

@@ -9,7 +9,7 @@
 //  5. Whatever a test forgets is killed when the file ends, by its own process id.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -23,14 +23,17 @@ import { within } from './wait.mjs';
 
 const root = resolve(fileURLToPath(import.meta.url), '../../..');
 export const binary = resolve(process.env.HOLDFAST_BIN ?? join(root, 'build/holdfast'));
-export const START_LIMIT_MS = 30000;
-export const STOP_LIMIT_MS = 20000;
+export const START_LIMIT_MS = 60000;
+export const STOP_LIMIT_MS = 60000;
 const ALARMS = /AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|\bCHECK\b/;
 const OUTPUT_SHOWN = 6000;
 
 const alive = new Set();
 const directories = new Set();
 const outputs = [];
+
+// A file that is stopped from outside ends what it started, too.
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1));
 
 process.on('exit', (code) => {
   for (const child of alive) {
@@ -104,15 +107,19 @@ export function runAsync(args, { env, cwd, input, limitMs = 60000 } = {}) {
   });
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A free port for a server that must come back to it. The system gives ports from 32768 on to whoever asks for any; this
+ * one is below, so that nobody is given it in between.
+ */
 export function freePort() {
   return new Promise((resolvePort, reject) => {
-    const probe = createServer();
-    probe.on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolvePort(port));
-    });
+    const attempt = (left) => {
+      const port = 20000 + randomInt(12000);
+      const probe = createServer();
+      probe.on('error', (error) => (left > 0 ? attempt(left - 1) : reject(error)));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolvePort(port)));
+    };
+    attempt(50);
   });
 }
 

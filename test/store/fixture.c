@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/sim/sim.h"
 
 enum { WAIT_MS_MAX = 20000 };
 
@@ -38,33 +39,65 @@ static void fixture_open(struct fixture *f)
 
 void fixture_reopen(struct fixture *f)
 {
+    if (f->sim_ms != 0) /* its tables would go with it */
+        return;
     store_close(f->store);
     f->store = NULL;
     fixture_open(f);
 }
 
-int fixture_setup(void **state)
+static void fixture_choose(struct fixture *f)
+{
+    const char *url = getenv("HOLDFAST_TEST_STORE");
+    if (url != NULL) {
+        snprintf(f->url, sizeof(f->url), "%s", url);
+        return;
+    }
+    const char *folder = getenv("TMPDIR");
+    snprintf(f->path, sizeof(f->path), "%.200s/holdfast-test-XXXXXX", folder != NULL ? folder : "/tmp");
+    int fd = mkstemp(f->path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(f->url, sizeof(f->url), "sqlite:%s", f->path);
+}
+
+/* Commits take their time, and come out of the change feed late. */
+static void fixture_open_sim(struct fixture *f)
+{
+    struct sim_faults faults = {.delay_ms_max = 5, .feed_delay_ms_max = 20};
+    f->sim_ms = f->now_ms;
+    f->store = sim_store_create(rng_next(&f->rng));
+    sim_store_set_faults(f->store, &faults);
+    sim_store_set_now(f->store, f->sim_ms);
+}
+
+int fixture_setup_past(void **state, bool sim, int days)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     rng_init_system(&f->rng);
     arena_init(&f->arena);
-    f->now_ms = clock_now_ms() / 1000 * 1000;
-    const char *url = getenv("HOLDFAST_TEST_STORE");
-    if (url != NULL) {
-        snprintf(f->url, sizeof(f->url), "%s", url);
+    f->now_ms = clock_now_ms() / 1000 * 1000 - (int64_t)days * 24 * 3600 * 1000;
+    f->node_id = fixture_id(f);
+    if (sim) {
+        fixture_open_sim(f);
     } else {
-        const char *folder = getenv("TMPDIR");
-        snprintf(f->path, sizeof(f->path), "%.200s/holdfast-test-XXXXXX", folder != NULL ? folder : "/tmp");
-        int fd = mkstemp(f->path);
-        assert_true(fd >= 0);
-        close(fd);
-        snprintf(f->url, sizeof(f->url), "sqlite:%s", f->path);
+        fixture_choose(f);
+        fixture_open(f);
     }
-    fixture_open(f);
     fixture_new_tenant(f);
     *state = f;
     return 0;
+}
+
+int fixture_setup(void **state)
+{
+    return fixture_setup_past(state, false, 0);
+}
+
+int fixture_setup_sim(void **state)
+{
+    return fixture_setup_past(state, true, 0);
 }
 
 int fixture_teardown(void **state)
@@ -92,6 +125,7 @@ struct store_batch *batch_new(struct fixture *f)
     arena_init(&batch->arena);
     list_init(&batch->units);
     batch->id = fixture_id(f);
+    batch->node_id = f->node_id;
     batch->now_ms = f->now_ms;
     batch->on_done = batch_on_done;
     batch->context = ARENA_NEW(&batch->arena, bool);
@@ -112,14 +146,23 @@ struct store_unit *unit_new(struct store_batch *batch)
     return unit;
 }
 
+/* Nothing happens in a simulation but by its clock. */
+static void fixture_turn(struct fixture *f)
+{
+    if (f->sim_ms != 0) {
+        sim_store_set_now(f->store, ++f->sim_ms);
+    } else {
+        struct pollfd fd = {.fd = store_fd(f->store), .events = POLLIN};
+        (void)poll(&fd, 1, 100);
+    }
+    store_poll(f->store);
+}
+
 bool fixture_wait(struct fixture *f, const bool *flag)
 {
     int64_t end_us = clock_monotonic_us() + (int64_t)WAIT_MS_MAX * 1000;
-    while (!*flag && clock_monotonic_us() < end_us) {
-        struct pollfd fd = {.fd = store_fd(f->store), .events = POLLIN};
-        (void)poll(&fd, 1, 100);
-        store_poll(f->store);
-    }
+    while (!*flag && clock_monotonic_us() < end_us)
+        fixture_turn(f);
     return *flag;
 }
 
@@ -178,6 +221,21 @@ static void tenant_layout(struct fixture *f, struct store_batch *batch, struct s
     unit->layouts = layout;
 }
 
+struct event_row fixture_event(struct fixture *f)
+{
+    return (struct event_row){.org_id = f->org_id,
+                              .id = f->event_id,
+                              .name = "Premiere",
+                              .state = EVENT_LIVE,
+                              .sale_start_ms = TIME_NONE,
+                              .sale_end_ms = TIME_MAX,
+                              .currency = "EUR",
+                              .policy = policy_default(),
+                              .created_ms = f->now_ms,
+                              .updated_ms = f->now_ms,
+                              .version = 1};
+}
+
 void fixture_new_tenant(struct fixture *f)
 {
     struct store_batch *batch = batch_new(f);
@@ -191,16 +249,7 @@ void fixture_new_tenant(struct fixture *f)
     user->row = (struct user_row){.org_id = f->org_id, .id = f->user_id, .created_ms = f->now_ms};
     struct event_write *event = ARENA_NEW(&batch->arena, struct event_write);
     event->insert = true;
-    event->row = (struct event_row){.org_id = f->org_id,
-                                    .id = f->event_id,
-                                    .name = "Premiere",
-                                    .state = EVENT_LIVE,
-                                    .sale_start_ms = TIME_NONE,
-                                    .sale_end_ms = TIME_MAX,
-                                    .currency = "EUR",
-                                    .policy = policy_default(),
-                                    .created_ms = f->now_ms,
-                                    .updated_ms = f->now_ms};
+    event->row = fixture_event(f);
     unit->orgs = org;
     unit->users = user;
     unit->events = event;
@@ -321,12 +370,13 @@ struct key_write *unit_key(struct fixture *f, struct store_batch *batch, struct 
     return write;
 }
 
-static struct checkout_write *unit_checkout(struct store_batch *batch, struct store_unit *unit,
-                                            const struct checkout_row *row, bool insert)
+struct checkout_write *unit_checkout(struct store_batch *batch, struct store_unit *unit,
+                                     const struct checkout_row *row, bool insert)
 {
     struct checkout_write *write = ARENA_NEW(&batch->arena, struct checkout_write);
     write->insert = insert;
     write->row = *row;
+    write->next = unit->checkouts;
     unit->checkouts = write;
     return write;
 }
@@ -341,7 +391,8 @@ struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version)
                                     .currency = "EUR",
                                     .total_cents = FIXTURE_PRICE,
                                     .created_ms = f->now_ms,
-                                    .expires_ms = hold.held_until_ms};
+                                    .expires_ms = hold.held_until_ms,
+                                    .version = 1};
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
     struct hold_write *joined = ARENA_NEW(&batch->arena, struct hold_write);
@@ -354,6 +405,7 @@ struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version)
     batch = batch_new(f);
     unit = unit_new(batch);
     checkout.state = CHECKOUT_COMPLETED;
+    checkout.version = 2;
     checkout.ended_ms = f->now_ms;
     checkout.payment_token = "tok_ok";
     (void)unit_checkout(batch, unit, &checkout, false);
@@ -412,6 +464,11 @@ struct store_lookup lookup_key_run(struct fixture *f, uint8_t key, int64_t now_m
     return lookup_ask(f, lookup);
 }
 
+struct store_lookup lookup_delivery_run(struct fixture *f, const char *name)
+{
+    return lookup_ask(f, (struct store_lookup){.kind = LOOKUP_DELIVERY, .name = name});
+}
+
 struct signal {
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -427,10 +484,9 @@ static void query_on_done(struct store_query *query)
     pthread_mutex_unlock(&signal->lock);
 }
 
-void query_run(struct fixture *f, struct store_query *query)
+void query_run_all(struct fixture *f, struct store_query *query)
 {
     struct signal signal = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-    query->org_id = uuid_is_nil(&query->org_id) ? f->org_id : query->org_id;
     query->on_done = query_on_done;
     query->context = &signal;
     assert_int_equal(store_query(f->store, query), ERR_OK);
@@ -441,9 +497,73 @@ void query_run(struct fixture *f, struct store_query *query)
     assert_int_equal(query->err, ERR_OK);
 }
 
+void query_run(struct fixture *f, struct store_query *query)
+{
+    query->org_id = uuid_is_nil(&query->org_id) ? f->org_id : query->org_id;
+    query_run_all(f, query);
+}
+
 bool query_has(struct store_query *query, const char *text)
 {
     return strstr(buf_text(&query->rows), text) != NULL;
+}
+
+/* ---- The change feed ---- */
+
+static void follow_on_done(struct store_follow *follow)
+{
+    *(bool *)follow->context = true;
+}
+
+struct store_follow follow_once(struct fixture *f, struct feed_position after, int32_t limit)
+{
+    bool done = false;
+    struct store_follow follow = {
+        .after = after, .limit = limit, .arena = &f->arena, .on_done = follow_on_done, .context = &done};
+    assert_int_equal(store_follow(f->store, &follow), ERR_OK);
+    assert_true(fixture_wait(f, &done));
+    assert_int_equal(follow.err, ERR_OK);
+    assert_true(follow.count <= limit);
+    return follow;
+}
+
+struct followed follow_run(struct fixture *f, struct feed_position after, int32_t limit)
+{
+    struct followed all = {.position = after, .changes = NULL};
+    int64_t horizon = INT64_MIN, reached = INT64_MIN, end_us = clock_monotonic_us() + WAIT_MS_MAX * 1000ll;
+    while ((horizon == INT64_MIN || reached < horizon) && !all.lost) {
+        struct store_follow page = follow_once(f, all.position, limit);
+        assert_true(page.reached >= reached);
+        assert_true(clock_monotonic_us() < end_us);
+        horizon = horizon == INT64_MIN ? page.horizon : horizon;
+        reached = page.reached;
+        struct store_change *changes =
+            ARENA_ARRAY(&f->arena, struct store_change, all.count + page.count + 1);
+        if (all.count > 0)
+            memcpy(changes, all.changes, (size_t)all.count * sizeof(*changes));
+        if (page.count > 0)
+            memcpy(changes + all.count, page.changes, (size_t)page.count * sizeof(*changes));
+        all.changes = changes;
+        all.count += page.count;
+        all.page_count++;
+        all.position = page.position;
+        all.lost = page.lost;
+    }
+    return all;
+}
+
+static enum err position_on_position(void *context, const struct feed_position *position)
+{
+    *(struct feed_position *)context = *position;
+    return ERR_INTERNAL; /* the rest is not wanted */
+}
+
+struct feed_position fixture_position(struct fixture *f)
+{
+    static const struct store_loader loader = {.on_position = position_on_position};
+    struct feed_position position = {.id = -1};
+    assert_int_equal(store_load(f->store, &loader, &position), ERR_INTERNAL);
+    return position;
 }
 
 struct verification {

@@ -3,7 +3,8 @@
  * 2 blocks of 20 seats, and short ways to write, look up and list.
  *
  * The store is HOLDFAST_TEST_STORE if that is set, else a new SQLite file. Each
- * test has its own organization, so that tests can share a store. */
+ * test has its own organization, so that tests can share a store. Tests of what
+ * the simulator's store promises too run over it as well: OVER_EVERY_STORE. */
 #ifndef HOLDFAST_TEST_STORE_FIXTURE_H
 #define HOLDFAST_TEST_STORE_FIXTURE_H
 
@@ -30,16 +31,27 @@ struct fixture {
     struct uuid user_id;
     struct uuid block_ids[FIXTURE_BLOCK_COUNT];
     struct uuid seat_ids[FIXTURE_SEAT_COUNT];
+    struct uuid node_id;
+    int64_t sim_ms;     /* the simulator's clock; 0: this is no simulation */
     struct arena arena; /* of the test */
 };
 
 int fixture_setup(void **state);
+int fixture_setup_sim(void **state);                      /* over the simulator's store */
+int fixture_setup_past(void **state, bool sim, int days); /* everything happens that many days ago */
 int fixture_teardown(void **state);
 void fixture_reopen(struct fixture *f);
 struct uuid fixture_id(struct fixture *f);
 /* A new organization and event become the fixture's; returns nothing of the old ones. */
 void fixture_new_tenant(struct fixture *f);
 void fixture_remove(const char *path);
+
+/* Two entries of a table of tests. */
+#define OVER_EVERY_STORE(test)                                                                               \
+    {#test, test, fixture_setup, fixture_teardown, NULL},                                                    \
+    {                                                                                                        \
+        "sim: " #test, test, fixture_setup_sim, fixture_teardown, NULL                                       \
+    }
 
 struct store_batch *batch_new(struct fixture *f);
 struct store_unit *unit_new(struct store_batch *batch);
@@ -64,14 +76,31 @@ void unit_end(struct fixture *f, struct store_batch *batch, struct store_unit *u
 struct hold_row hold_seat(struct fixture *f, int32_t seat, int32_t version); /* in a batch of its own */
 struct key_write *unit_key(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
                            uint8_t key);
+struct checkout_write *unit_checkout(struct store_batch *batch, struct store_unit *unit,
+                                     const struct checkout_row *row, bool insert);
+struct event_row fixture_event(struct fixture *f); /* as the tenant's event was made */
 /* A whole purchase of a seat that is free at `version`; the checkout's id. */
 struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version);
 
 struct store_lookup lookup_run(struct fixture *f, enum lookup_kind kind, const struct uuid *id);
 struct store_lookup lookup_key_run(struct fixture *f, uint8_t key, int64_t now_ms);
-void query_run(struct fixture *f,
-               struct store_query *query); /* query.rows is to be freed with buf_deinit() */
+struct store_lookup lookup_delivery_run(struct fixture *f, const char *name);
+/* Of the fixture's organization unless another is set; query.rows is to be freed with buf_deinit(). */
+void query_run(struct fixture *f, struct store_query *query);
+void query_run_all(struct fixture *f, struct store_query *query); /* of every organization */
 bool query_has(struct store_query *query, const char *text);
+
+/* Follows from `after` until everything that is committed now was given out, `limit` changes a page. */
+struct followed {
+    struct feed_position position; /* to go on from */
+    struct store_change *changes;  /* all of them, in the test's arena */
+    int32_t count;
+    int32_t page_count;
+    bool lost;
+};
+struct followed follow_run(struct fixture *f, struct feed_position after, int32_t limit);
+struct store_follow follow_once(struct fixture *f, struct feed_position after, int32_t limit);
+struct feed_position fixture_position(struct fixture *f); /* that a load gives */
 
 /* How many claims of store_verify() are broken; `claim` of the first is copied. */
 int verify_run(struct fixture *f, char claim[256]);

@@ -18,6 +18,9 @@ static void test_checkout_comes_with_its_holds_and_tickets(void **state)
     struct store_lookup lookup = lookup_run(f, LOOKUP_CHECKOUT, &id);
     assert_true(lookup.found);
     assert_int_equal(lookup.checkout.state, CHECKOUT_COMPLETED);
+    assert_int_equal(lookup.checkout.version, 2);
+    assert_true(uuid_is_nil(&lookup.checkout.payer));
+    assert_int_equal(lookup.checkout.payer_until_ms, 0);
     assert_int_equal(lookup.checkout.total_cents, FIXTURE_PRICE);
     assert_string_equal(lookup.checkout.currency, "EUR");
     assert_string_equal(lookup.checkout.payment_token, "tok_ok");
@@ -40,7 +43,8 @@ static void test_holds_of_a_checkout_come_in_seat_order(void **state)
                                     .currency = "EUR",
                                     .total_cents = 3 * FIXTURE_PRICE,
                                     .created_ms = f->now_ms,
-                                    .expires_ms = f->now_ms + 300000};
+                                    .expires_ms = f->now_ms + 300000,
+                                    .version = 1};
     struct store_batch *batch = batch_new(f);
     struct store_unit *unit = unit_new(batch);
     struct checkout_write *write = ARENA_NEW(&batch->arena, struct checkout_write);
@@ -363,6 +367,9 @@ static void test_user_is_listed_and_can_be_disabled(void **state)
 
 struct loaded {
     struct fixture *f;
+    struct feed_position position;
+    int32_t positions;
+    struct checkout_row checkout;
     bool org, user, event, layout;
     int32_t seats, holds, checkouts;
     int64_t holds_ever;
@@ -371,6 +378,15 @@ struct loaded {
     bool in_event; /* seats that come now are the fixture's */
     enum err stop;
 };
+
+static enum err on_position(void *context, const struct feed_position *position)
+{
+    struct loaded *l = context;
+    assert_false(l->org); /* it comes first */
+    l->position = *position;
+    l->positions++;
+    return ERR_OK;
+}
 
 static enum err on_org(void *context, const struct org_row *row)
 {
@@ -404,6 +420,7 @@ static enum err on_event(void *context, const struct event_row *row)
     assert_true(row->sale_start_ms == TIME_NONE);
     assert_true(row->sale_end_ms == TIME_MAX);
     assert_string_equal(row->currency, "EUR");
+    assert_int_equal(row->version, 1);
     assert_memory_equal(&row->policy, &policy, sizeof(policy));
     return ERR_OK;
 }
@@ -453,12 +470,21 @@ static enum err on_hold(void *context, const struct hold_row *row)
 static enum err on_checkout(void *context, const struct checkout_row *row)
 {
     struct loaded *l = context;
-    l->checkouts += uuid_equal(&row->org_id, &l->f->org_id);
+    if (!uuid_equal(&row->org_id, &l->f->org_id))
+        return ERR_OK;
+    l->checkouts++;
+    l->checkout = *row;
     return ERR_OK;
 }
 
-static const struct store_loader loader = {on_org,  on_user, on_event,   on_layout,
-                                           on_seat, on_hold, on_checkout};
+static const struct store_loader loader = {.on_position = on_position,
+                                           .on_org = on_org,
+                                           .on_user = on_user,
+                                           .on_event = on_event,
+                                           .on_layout = on_layout,
+                                           .on_seat = on_seat,
+                                           .on_hold = on_hold,
+                                           .on_checkout = on_checkout};
 
 static void test_load_gives_back_what_was_written(void **state)
 {
@@ -475,7 +501,10 @@ static void test_load_gives_back_what_was_written(void **state)
                                     .currency = "EUR",
                                     .created_ms = f->now_ms,
                                     .expires_ms = f->now_ms,
-                                    .ended_ms = f->now_ms};
+                                    .ended_ms = f->now_ms,
+                                    .version = 1,
+                                    .payer = fixture_id(f),
+                                    .payer_until_ms = f->now_ms + 7000};
     struct store_batch *batch = batch_new(f);
     struct checkout_write *write = ARENA_NEW(&batch->arena, struct checkout_write);
     write->insert = true;
@@ -491,7 +520,11 @@ static void test_load_gives_back_what_was_written(void **state)
     assert_int_equal(l.holds_ever, 2);
     assert_int_equal(l.holds, 1);
     assert_true(uuid_equal(&l.hold.id, &hold.id));
+    assert_int_equal(l.positions, 1);
     assert_int_equal(l.checkouts, 1); /* the one that owes a refund, not the completed one */
+    assert_int_equal(l.checkout.version, 1);
+    assert_true(uuid_equal(&l.checkout.payer, &checkout.payer));
+    assert_int_equal(l.checkout.payer_until_ms, f->now_ms + 7000);
     assert_int_equal(l.seat_rows[5].state, SEAT_HELD);
     assert_int_equal(l.seat_rows[5].version, 2);
     assert_true(uuid_equal(&l.seat_rows[5].hold_id, &hold.id));

@@ -308,6 +308,26 @@ static void test_migrate_applies_what_is_due_once(void **state)
     fixture_remove(path);
 }
 
+static void test_rows_from_before_versions_begin_at_the_first(void **state)
+{
+    struct fixture *f = *state;
+    int applied = 0, version = 0;
+    struct uuid checkout = buy_seat(f, 0, 1);
+    fixture_close(f);
+    damage(f, "ALTER TABLE events DROP COLUMN version; ALTER TABLE checkouts DROP COLUMN version;"
+              "ALTER TABLE checkouts DROP COLUMN payer; ALTER TABLE checkouts DROP COLUMN payer_until;"
+              "DROP TABLE deliveries; DROP TABLE dead_letters; PRAGMA user_version = 1;");
+    assert_int_equal(store_migrate(f->url, &applied, &version, why, sizeof(why)), ERR_OK);
+    assert_int_equal(applied, version - 1);
+    assert_int_equal(store_open(f->url, NULL, &f->store, why, sizeof(why)), ERR_OK);
+    assert_int_equal(lookup_run(f, LOOKUP_EVENT, &f->event_id).event.version, 1);
+    struct store_lookup lookup = lookup_run(f, LOOKUP_CHECKOUT, &checkout);
+    assert_int_equal(lookup.checkout.version, 1);
+    assert_true(uuid_is_nil(&lookup.checkout.payer));
+    assert_int_equal(lookup.checkout.payer_until_ms, 0);
+    assert_int_equal(verify_run(f, (char[256]){0}), 0);
+}
+
 /* ---- Verify ---- */
 
 struct harm {
@@ -370,6 +390,11 @@ static const struct harm harms[] = {
     {"UPDATE checkouts SET user_id = randomblob(16)", "Nothing points to something that does not exist."},
     {"UPDATE seats SET version = 0 WHERE status = 'available'",
      "Every state is one that exists, and every version counts from 1."},
+    {"UPDATE events SET version = 0", "Every state is one that exists, and every version counts from 1."},
+    {"UPDATE checkouts SET version = 0", "Every state is one that exists, and every version counts from 1."},
+    {"INSERT INTO deliveries VALUES ('webhook', 0, 0, 0, NULL, 0, 0)",
+     "Every state is one that exists, and every version counts from 1."},
+    {"DELETE FROM changes WHERE id = 2", "The change feed has no gap."},
     {"UPDATE tickets SET price_cents = price_cents + 1",
      "Every ticket has the user and the price of its hold."},
     {"UPDATE seat_holds SET price_cents = 1 WHERE status = 'converted'",
@@ -446,6 +471,7 @@ int main(void)
         TEST(test_corrupted_pages_are_refused),
         TEST(test_truncated_file_is_refused),
         TEST(test_migrate_applies_what_is_due_once),
+        TEST(test_rows_from_before_versions_begin_at_the_first),
         TEST(test_verify_finds_each_kind_of_damage),
         TEST(test_verify_takes_a_refunded_checkout_without_tickets_as_sound),
     };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { start } from '../lib/server.mjs';
-import { waitFor } from '../lib/wait.mjs';
+import { pause, waitFor } from '../lib/wait.mjs';
 import { block, buy, layoutOf, World } from '../lib/world.mjs';
 import { goHome, Person } from './lib/app.mjs';
 
@@ -74,6 +74,65 @@ describe('buyer', () => {
     await person.cart(second).getByRole('button', { name: /^Give back/ }).click();
     await person.holds(0);
     assert.equal(await waitFor('the seat to be free', async () => (await event.status(event.seats[2].seat_id)) === 'available'), true);
+    await person.leave();
+  });
+
+  test('a tap shows before the server has answered, and a refusal takes it back with the reason', async () => {
+    const event = await organization.event({ layout: HALL });
+    const person = await come(event);
+    const holding = new Promise((arrived) => person.page.route('**/reserve', async (route) => {
+      arrived();
+      await answered;
+      await route.continue();
+    }));
+    let answer;
+    const answered = new Promise((done) => (answer = done));
+    await person.tapSeat(6);
+    await holding;
+    await person.reads('Holding…');
+    assert.equal(await event.status(event.seats[6].seat_id), 'available', 'the server has not heard of it yet');
+    await event.hold(organization.buyer(), event.seats[6]);
+    answer();
+    await person.reads(/Row 1 · Seat 7: Someone else is holding this seat/);
+    await waitFor('the tap to be taken back', async () => !(await person.cart().innerText()).includes('Holding…'));
+    await person.holds(0);
+    await person.leave();
+  });
+
+  test('sections come first; near, seats tell block, row, number and price under the pointer; the legend names what is drawn', async () => {
+    const blocks = ['A', 'B', 'C'].flatMap((section) => [1, 2, 3].map((part) => block(section, part, Array(30).fill(40), { price: 1000 * part, name: `Section ${section}${part}` })));
+    const event = await organization.event({ layout: layoutOf(...blocks) });
+    const person = await come(event);
+    await person.reads('Choose a section');
+    const middle = await person.page.evaluate(() => {
+      const canvas = document.querySelector('canvas[role="application"]');
+      const { camera, map } = canvas.mapView;
+      const box = canvas.getBoundingClientRect();
+      const [x, y] = camera.toScreen(map.blocks[4].cx, map.blocks[4].cy);
+      return { x: x + box.left, y: y + box.top };
+    });
+    await person.page.mouse.move(middle.x, middle.y);
+    await person.reads(/Section B2\s+€20\s+1,200 free/);
+    await person.page.mouse.click(middle.x, middle.y);
+    await person.reads('Choose your seats');
+    const { x, y } = await person.placeOf(4801);
+    await person.page.mouse.move(x, y);
+    await person.reads(/Section B2\s+Row 1 · Seat 2\s+€20\s+free/);
+    assert.match(await person.page.locator('.legend').innerText(), /€10[\s\S]*€20[\s\S]*€30[\s\S]*Yours[\s\S]*Held by others[\s\S]*Sold[\s\S]*Not for sale/);
+    await person.page.getByRole('button', { name: 'Whole hall' }).click();
+    await person.reads('Choose a section');
+    await person.leave();
+  });
+
+  test('an open page without news asks for nothing: it never polls', async () => {
+    const event = await organization.event({ layout: HALL });
+    const person = await come(event);
+    await person.reads('Live');
+    await person.tapSeat(0);
+    await person.holds(1);
+    const before = person.requests.length;
+    await pause(4000);
+    assert.deepEqual(person.requests.slice(before), []);
     await person.leave();
   });
 
@@ -155,7 +214,17 @@ describe('buyer', () => {
     await person.holds(1);
     await page.keyboard.press('Enter');
     await person.holds(0);
+    const camera = () => page.evaluate(() => {
+      const { x, scale } = document.querySelector('canvas[role="application"]').mapView.camera;
+      return { x, scale };
+    });
+    const before = await camera();
+    await page.keyboard.press('+');
+    await waitFor('plus to zoom in', async () => (await camera()).scale > before.scale);
+    await page.keyboard.press('Shift+ArrowRight');
+    await waitFor('shift and an arrow to move the view', async () => (await camera()).x > before.x);
     await page.keyboard.press('Home');
+    await waitFor('Home to show the whole hall', async () => (await camera()).scale <= before.scale);
     await person.leave();
   });
 
@@ -170,6 +239,33 @@ describe('buyer', () => {
     await waitFor('the seat to be pressed', async () => (await seat.getAttribute('aria-pressed')) === 'true');
     await seat.click();
     await person.holds(0);
+    await person.leave();
+  });
+
+  test('the list shows every seat of the map, in the same state', async () => {
+    const event = await organization.event({ layout: HALL });
+    await event.hold(organization.buyer(), event.seats[2]);
+    await buy(event, organization.buyer(), [event.seats[5]]);
+    await organization.admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[9].seat_id] });
+    const person = await come(event);
+    await person.tapSeat(0);
+    await person.holds(1);
+    const words = { available: 'free', held: 'held by someone', sold: 'sold', blocked: 'not for sale' };
+    const expected = (await event.list()).map((seat, i) => `Seat ${seat.seat_number}, row ${seat.row}, ${seat.block === 'A-1' ? '€45' : '€25'}, ${i === 0 ? 'yours' : words[seat.status]}`);
+    await person.page.getByRole('button', { name: 'List' }).click();
+    await person.page.getByLabel('Only free seats').uncheck();
+    const shown = [];
+    for (const option of ['A-1', 'B-1']) {
+      const select = person.page.getByLabel('Block');
+      const value = await select.locator('option', { hasText: option }).getAttribute('value');
+      await select.selectOption(value);
+      shown.push(...(await person.page.locator('button.seat').evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label')))));
+    }
+    assert.deepEqual(shown, expected);
+    assert.equal(await person.page.locator('button.seat:disabled').count(), 0, 'all of B-1 is free');
+    const held = await event.hold(organization.buyer(), event.seats[20]);
+    await person.see(person.page.getByRole('button', { name: 'Seat 1, row 1, €25, held by someone' }));
+    assert.ok(held);
     await person.leave();
   });
 
@@ -190,8 +286,14 @@ describe('buyer', () => {
     await person.see(person.page.getByRole('heading', { name: 'Enjoy the show!' }));
     assert.equal(await person.page.getByRole('img', { name: 'QR code of the ticket' }).count(), 2);
     assert.equal(await event.status(event.seats[0].seat_id), 'sold');
+    await person.page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    assert.equal(await person.page.getByRole('banner').isVisible(), false, 'the header stays off the paper');
+    assert.equal(await person.page.getByRole('button', { name: 'Print' }).isVisible(), false);
+    assert.equal(await person.page.getByRole('img', { name: 'QR code of the ticket' }).first().isVisible(), true);
+    assert.equal(await person.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), 'rgb(255, 255, 255)');
     const pdf = await person.page.pdf({ format: 'A4' });
     assert.ok(pdf.length > 5000);
+    await person.page.emulateMedia({ media: null, colorScheme: null });
     await person.page.getByRole('link', { name: 'My tickets' }).click();
     await person.page.getByRole('link', { name: /Ticket night/ }).click();
     await person.see(person.page.getByRole('heading', { name: 'Enjoy the show!' }));

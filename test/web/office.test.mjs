@@ -48,6 +48,20 @@ describe('office', () => {
     await waitFor('none held', async () => (await figure('held')).startsWith('0'));
     await person.reads('Releases by scenario');
     await person.reads(/Hot tier\s+up/);
+    await person.reads(/Warm tier\s+none\s+Store\s+up\s+Breaker\s+none/);
+    await person.reads(/Reaper\s/);
+    await person.reads(/Queue\s+\d+\s+inbox \d+ · waiting \d+ · store \d+/);
+    const conflicts = async () => Number(/Conflicts ([\d.]+)/.exec(await person.page.getByRole('img', { name: /^Per second/ }).getAttribute('aria-label'))?.[1] ?? 0);
+    const rival = organization.buyer();
+    await event.hold(rival, event.seats[3]);
+    await waitFor('a conflict on the chart', async () => {
+      await event.reserve(buyer, event.seats[3]);
+      const sign = await event.hold(rival, event.seats[4]); // the stream's life moves the charts
+      await rival.del(`/api/holds/${sign.hold_id}`);
+      return (await conflicts()) > 0;
+    });
+    await waitFor('percentiles of the latency', async () => /p99 [\d.]+ ms/.test(await person.page.getByRole('img', { name: /^From command to answer/ }).getAttribute('aria-label')));
+    assert.ok(!person.requests.some((url) => url.endsWith('/metrics')), 'an admin elsewhere may not read /metrics');
     await waitFor('the release to be counted', async () => {
       await event.hold(buyer, event.seats[2]).catch(() => {}); // a sign of life on the stream
       const row = await person.page.locator('dl > div', { hasText: 'B · Given back' }).locator('dd').innerText();
@@ -65,6 +79,7 @@ describe('office', () => {
     await person.see(page.getByRole('heading', { name: 'Layout' }));
     await page.getByLabel('Rows').first().fill('3');
     await page.getByLabel('Seats a row').first().fill('7');
+    await waitFor('the preview to follow the form', () => page.evaluate(() => document.querySelector('.preview canvas')?.mapView.map.count === 319));
     await page.getByRole('button', { name: 'Use this layout (319 seats)' }).click();
     await person.reads('The hall has 319 seats now.');
     await page.getByRole('button', { name: 'Publish' }).click();
@@ -83,6 +98,27 @@ describe('office', () => {
     await person.leave();
   });
 
+  test('sale window and policy are kept', async () => {
+    const event = await organization.event({ layout: HALL });
+    const person = await come(`/office/${event.id}/setup`);
+    await person.page.getByLabel('Sale opens').fill('2031-05-06T10:30');
+    await person.page.getByLabel('Sale ends').fill('2031-05-07T22:00');
+    await person.page.getByLabel('Seats per buyer').fill('4');
+    await person.page.getByLabel('Forbid single-seat gaps').check();
+    await person.page.getByRole('button', { name: 'Save' }).click();
+    await person.reads('Saved.');
+    await person.page.reload();
+    await waitFor('what was saved', async () => (await person.page.getByLabel('Seats per buyer').inputValue()) === '4');
+    assert.equal(await person.page.getByLabel('Sale opens').inputValue(), '2031-05-06T10:30');
+    assert.equal(await person.page.getByLabel('Forbid single-seat gaps').isChecked(), true);
+    const buyer = await Person.arrive(server.url, { token: organization.buyer().bearer, path: `/event/${event.id}` });
+    await buyer.mapReady();
+    await buyer.tapSeat(0);
+    await buyer.reads('The sale is not open at this moment.');
+    await buyer.leave();
+    await person.leave();
+  });
+
   test('a layout comes from a file, and a bad file is refused in words', async () => {
     const event = await organization.event({ layout: HALL, status: 'draft' });
     const person = await come(`/office/${event.id}/setup`);
@@ -91,6 +127,11 @@ describe('office', () => {
     writeFileSync(join(folder, 'good.json'), JSON.stringify(layoutOf(block('Q', 1, [5, 6, 7]))));
     await person.page.getByLabel('Layout file (JSON)').setInputFiles(join(folder, 'bad.json'));
     await person.reads('This file is not a layout');
+    const twice = layoutOf(block('Q', 1, [5]), block('Q', 1, [6]));
+    writeFileSync(join(folder, 'twice.json'), JSON.stringify(twice));
+    await person.page.getByLabel('Layout file (JSON)').setInputFiles(join(folder, 'twice.json'));
+    await person.page.getByRole('button', { name: 'Use this layout (11 seats)' }).click();
+    await person.reads('The server did not accept this');
     await person.page.getByLabel('Layout file (JSON)').setInputFiles(join(folder, 'good.json'));
     await person.page.getByRole('button', { name: 'Use this layout (18 seats)' }).click();
     await person.reads('The hall has 18 seats now.');
@@ -151,6 +192,9 @@ describe('office', () => {
     const person = await come(`/office/${event.id}/analytics`);
     await person.reads('75.0%');
     await person.reads('25.0%');
+    const row = person.page.getByRole('region', { name: 'By block' }).getByRole('row', { name: /A-1/ });
+    assert.match(await row.innerText(), /A-1 · Stalls\s+4\s+3\s+0\s+1\s+0\s+75%/);
+    assert.equal(await person.page.getByRole('region', { name: 'By hour' }).getByRole('row').count(), 2);
     await person.leave();
   });
 });

@@ -2,6 +2,7 @@
 // What holds for every page: accessibility, no stranger is talked to, no inline script, little to load; and frames at
 // 100,000 seats.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 
 import { start } from '../lib/server.mjs';
@@ -61,6 +62,33 @@ describe('quality', () => {
       await person.page.getByRole('button', { name: /^Pay/ }).click();
       await person.see(person.page.getByRole('heading', { name: 'Enjoy the show!' }));
       await check(person, 'tickets');
+      await person.go('/tickets');
+      await person.see(person.page.getByRole('link', { name: /Paid/ }));
+      await check(person, 'my tickets');
+      await person.go(`/event/${event.id}`);
+      await person.mapReady();
+      await person.tapSeat(4);
+      await person.holds(1);
+      await person.page.getByRole('button', { name: /^Check out/ }).click();
+      await person.page.getByRole('button', { name: 'Cancel and give the seats back' }).click();
+      await person.see(person.page.getByRole('dialog'));
+      await check(person, 'cancel');
+      await person.page.keyboard.press('Escape');
+      await person.page.getByLabel('Declined card').check();
+      await person.page.getByRole('button', { name: /^Pay/ }).click();
+      await person.reads('Your card was declined');
+      await check(person, 'declined');
+      await person.go(`/event/${randomUUID()}`);
+      await person.reads('This event does not exist');
+      await check(person, 'no such event');
+      await person.leave();
+    });
+
+    test(`axe finds nothing serious for an operator without an organization (${scheme})`, async () => {
+      await organization.event({ layout: HALL });
+      const person = await Person.arrive(server.url, { scheme, token: new World(server).operator().bearer });
+      await person.see(person.page.getByLabel('Name of the organization'));
+      await check(person, 'everywhere');
       await person.leave();
     });
 
@@ -78,9 +106,16 @@ describe('quality', () => {
           await person.mapReady();
           await person.tapSeat(0);
           await person.reads('History');
+          await person.page.getByRole('button', { name: 'Release' }).click();
+          await person.see(person.page.getByRole('dialog'));
+          await check(person, 'note');
+          await person.page.keyboard.press('Escape');
         }
         await check(person, tab);
       }
+      await person.go('/office/new');
+      await person.see(person.page.getByRole('button', { name: 'Create event' }));
+      await check(person, 'new event');
       await person.leave();
     });
   }
@@ -117,6 +152,50 @@ describe('quality', () => {
     assert.match(asset.headers.get('cache-control'), /immutable/);
     assert.equal((await fetch(`${server.url}/assets/none.js`)).status, 404);
     assert.equal((await fetch(`${server.url}/assets/..%2Findex.html`)).status, 404);
+  });
+
+  test('the app can be installed: its icons are there, in the sizes they claim', async () => {
+    const html = await (await fetch(`${server.url}/`)).text();
+    const manifest = await (await fetch(server.url + /rel="manifest" href="([^"]+)"/.exec(html)[1])).json();
+    assert.deepEqual(manifest.icons.filter((icon) => icon.type === 'image/png').map((icon) => `${icon.sizes} ${icon.purpose}`), ['192x192 any', '512x512 any', '512x512 maskable']);
+    const touch = { src: /rel="apple-touch-icon" href="([^"]+)"/.exec(html)[1], sizes: '180x180', type: 'image/png' };
+    for (const { src, sizes, type } of [...manifest.icons, touch]) {
+      const response = await fetch(server.url + src);
+      assert.equal(response.status, 200, src);
+      assert.match(response.headers.get('content-type'), new RegExp(`^${type.replace('+', '\\+')}`), src);
+      if (type !== 'image/png') continue;
+      const bytes = Buffer.from(await response.arrayBuffer());
+      assert.equal(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`, sizes, src);
+      assert.ok(bytes.length < 20000, `${src} is small`);
+    }
+    assert.equal(manifest.display, 'standalone');
+  });
+
+  test('a 4K screen gets larger type and a larger map, sections first', async () => {
+    const blocks = ['A', 'B', 'C'].flatMap((section) => [1, 2, 3].map((part) => block(section, part, Array(30).fill(40), { price: 1000 * part })));
+    const event = await organization.event({ layout: layoutOf(...blocks) });
+    const person = await Person.arrive(server.url, { token: organization.buyer().bearer, width: 3840, height: 2160, path: `/event/${event.id}` });
+    await person.mapReady();
+    await person.reads('Choose a section');
+    const measured = await person.page.evaluate(() => {
+      const { unit, map, camera } = document.querySelector('canvas[role="application"]').mapView;
+      return { unit, hall: ((map.bounds.right - map.bounds.left) * camera.scale) / camera.width, tall: ((map.bounds.bottom - map.bounds.top) * camera.scale) / camera.height };
+    });
+    assert.equal(measured.unit, 28 / 16);
+    assert.ok(Math.max(measured.hall, measured.tall) > 0.8, `the hall fills the screen: ${JSON.stringify(measured)}`);
+    await person.tapSeat(1234);
+    await person.holds(1);
+    assert.ok((await person.page.evaluate(() => document.documentElement.scrollWidth)) <= 3840);
+    await person.leave();
+  });
+
+  test('a chosen theme stays', async () => {
+    const person = await Person.arrive(server.url, { token: organization.buyer().bearer, scheme: 'light' });
+    await person.page.getByRole('button', { name: 'Dark theme' }).click();
+    await person.page.reload();
+    await person.see(person.page.getByRole('button', { name: 'Light theme' }));
+    assert.equal(await person.page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    await person.leave();
   });
 
   test('the first load is small', async () => {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One batch, one transaction:
  *
- *   BEGIN, batch id, compare ─▶ write, (next wave: compare ─▶ write,) change row, statistics, COMMIT
+ *   BEGIN, batch id, compare ─▶ write, (next wave: compare ─▶ write,) change row, purge, statistics, COMMIT
  *
  * Each arrow is a round trip; within one, statements go in a pipeline. A batch
  * of one wave, which nearly all are, takes two.
@@ -21,7 +21,8 @@
 #include "base/log.h"
 #include "store/postgres/postgres_int.h"
 
-enum { PURGE_ROW_COUNT_MAX = 1000 }; /* per batch and table */
+enum { PURGE_ROW_COUNT_MAX = 1000 };                        /* per batch and table */
+#define UNDELIVERED_LIFE_MS ((int64_t)7 * 24 * 3600 * 1000) /* of changes that a delivery has not passed */
 
 struct pg_params *pg_writer_params(struct pg_writer *writer)
 {
@@ -108,16 +109,29 @@ static enum pg_trouble wave_run_carefully(struct pg_writer *writer, struct pg_wa
     return round_trip(writer);
 }
 
+/* A batch of several waves takes the locks that it may have to wait for in one go, in their order. */
+static void batch_lock(struct pg_writer *writer, struct store_batch *batch)
+{
+    struct pg_wave all = {.batch = batch,
+                          .units = ARENA_ARRAY(&writer->arena, struct store_unit *, batch->unit_count)};
+    LIST_FOR_EACH(node, &batch->units)
+        all.units[all.count++] = CONTAINER_OF(node, struct store_unit, node);
+    pg_wave_lock(writer, &all);
+}
+
 static enum pg_trouble waves_run(struct pg_writer *writer, struct store_batch *batch, bool careful)
 {
     struct pg_wave wave = {.units = NULL};
     struct changes_packer packer;
     struct list *position = batch->units.next;
+    const struct store_unit *first = CONTAINER_OF(position, struct store_unit, node);
     enum pg_trouble trouble = PG_NONE;
     stats_reset(&writer->stats);
     buf_clear(&writer->changes);
-    changes_pack_begin(&packer, &writer->changes);
+    changes_pack_begin(&packer, &writer->changes, &batch->node_id);
     while (trouble == PG_NONE && pg_wave_next(writer, batch, &position, careful, &wave)) {
+        if (wave.count < batch->unit_count && wave.units[0] == first)
+            batch_lock(writer, batch);
         if (careful) {
             trouble = wave_run_carefully(writer, &wave);
         } else {
@@ -138,11 +152,13 @@ static enum pg_trouble waves_run(struct pg_writer *writer, struct store_batch *b
 
 static void purge_send(struct pg_writer *writer, const struct store_batch *batch)
 {
-    static const enum pg_statement purges[] = {PG_KEY_PURGE, PG_BATCH_PURGE};
+    static const enum pg_statement purges[] = {PG_KEY_PURGE, PG_BATCH_PURGE, PG_CHANGE_PURGE};
     for (size_t i = 0; batch->purge_before_ms != 0 && i < COUNT_OF(purges); i++) {
         struct pg_params *p = pg_writer_params(writer);
         pg_set_time(p, 0, batch->purge_before_ms);
         pg_set_int(p, 1, PURGE_ROW_COUNT_MAX);
+        if (purges[i] == PG_CHANGE_PURGE)
+            pg_set_time(p, 2, batch->now_ms - UNDELIVERED_LIFE_MS);
         (void)pg_send(&writer->connection, purges[i], p);
     }
 }

@@ -186,6 +186,7 @@ static bool session_set(PGconn *link, unsigned use, char *why, size_t why_size)
 {
     const char *name = (use & PG_USE_WRITE) != 0    ? "session_write"
                        : (use & PG_USE_LOOKUP) != 0 ? "session_lookup"
+                       : (use & PG_USE_FOLLOW) != 0 ? "session_lookup"
                        : (use & PG_USE_QUERY) != 0  ? "session_query"
                                                     : "session_load";
     PGresult *result = PQexec(link, sql_file(name)->data);

@@ -21,7 +21,8 @@ enum {
     PG_USE_LOOKUP = 1 << 1,
     PG_USE_QUERY = 1 << 2,
     PG_USE_LOAD = 1 << 3,
-    PG_USE_BARE = 1 << 4, /* prepares nothing: the tables may not be there yet */
+    PG_USE_FOLLOW = 1 << 4,
+    PG_USE_BARE = 1 << 5, /* prepares nothing: the tables may not be there yet */
 };
 
 /* X(identifier, file under sql/ without .sql, used by). */
@@ -39,10 +40,23 @@ enum {
     X(BATCH_PROBE, "batch_probe", PG_USE_WRITE)                           \
     X(BATCH_PURGE, "batch_purge", PG_USE_WRITE)                           \
     X(KEY_PURGE, "key_purge", PG_USE_WRITE)                               \
+    X(FEED_RESTART, "feed_restart", PG_USE_WRITE)                         \
+    X(CHANGE_PURGE, "change_purge", PG_USE_WRITE)                         \
     X(KEY_TAKE, "key_take", PG_USE_WRITE)                                 \
     X(KEY_GIVE_BACK, "key_give_back", PG_USE_WRITE)                       \
+    X(USER_SEEN, "user_seen", PG_USE_WRITE)                               \
+    X(USER_GIVE_BACK, "user_give_back", PG_USE_WRITE)                     \
     X(EVENT_SHARE, "event_share", PG_USE_WRITE)                           \
     X(EVENT_LOCK, "event_lock", PG_USE_WRITE)                             \
+    X(LAYOUT_UNHELD, "layout_unheld", PG_USE_WRITE)                       \
+    X(BLOCK_LOCK, "block_lock", PG_USE_WRITE)                             \
+    X(BLOCK_ROOM, "block_room", PG_USE_WRITE)                             \
+    X(CHECKOUT_LOCK, "checkout_lock", PG_USE_WRITE)                       \
+    X(DELIVERY_LOCK, "delivery_lock", PG_USE_WRITE)                       \
+    X(DELIVERY_INSERT, "delivery_insert", PG_USE_WRITE)                   \
+    X(DELIVERY_GIVE_BACK, "delivery_give_back", PG_USE_WRITE)             \
+    X(DELIVERY_UPDATE, "delivery_update", PG_USE_WRITE)                   \
+    X(DEAD_LETTER_INSERT, "dead_letter_insert", PG_USE_WRITE)             \
     X(SEAT_LOCK, "seat_lock", PG_USE_WRITE)                               \
     X(SEAT_CURRENT, "seat_current", PG_USE_WRITE)                         \
     X(SEAT_SET, "seat_set", PG_USE_WRITE)                                 \
@@ -73,24 +87,33 @@ enum {
     X(LOOKUP_CHECKOUT, "lookup_checkout", PG_USE_LOOKUP)                  \
     X(LOOKUP_CHECKOUT_HOLDS, "lookup_checkout_holds", PG_USE_LOOKUP)      \
     X(LOOKUP_CHECKOUT_TICKETS, "lookup_checkout_tickets", PG_USE_LOOKUP)  \
+    X(LOOKUP_DELIVERY, "lookup_delivery", PG_USE_LOOKUP)                  \
     X(LOOKUP_DUE_HOLDS, "lookup_due_holds", PG_USE_LOOKUP)                \
+    X(LOOKUP_EVENT, "lookup_event", PG_USE_LOOKUP)                        \
+    X(LOOKUP_EVENT_SEATS, "lookup_event_seats", PG_USE_LOOKUP)            \
     X(LOOKUP_HOLD, "lookup_hold", PG_USE_LOOKUP)                          \
     X(LOOKUP_KEY, "lookup_key", PG_USE_LOOKUP)                            \
+    X(LOOKUP_ORGANIZATION, "lookup_organization", PG_USE_LOOKUP)          \
+    X(LOOKUP_USER, "lookup_user", PG_USE_LOOKUP)                          \
+    X(CHANGE_FOLLOW, "change_follow", PG_USE_FOLLOW)                      \
     X(QUERY_ANALYTICS, "query_analytics", PG_USE_QUERY)                   \
     X(QUERY_AUDIT, "query_audit", PG_USE_QUERY)                           \
     X(QUERY_AUDIT_LAST, "query_audit_last", PG_USE_QUERY)                 \
     X(QUERY_CHECKOUTS, "query_checkouts", PG_USE_QUERY)                   \
     X(QUERY_CHECKOUTS_LAST, "query_checkouts_last", PG_USE_QUERY)         \
+    X(QUERY_DEAD_LETTERS, "query_dead_letters", PG_USE_QUERY)             \
+    X(QUERY_DEAD_LETTERS_LAST, "query_dead_letters_last", PG_USE_QUERY)   \
     X(QUERY_HOLD_COUNT, "query_hold_count", PG_USE_QUERY)                 \
     X(QUERY_OCCUPANCY_HISTORY, "query_occupancy_history", PG_USE_QUERY)   \
     X(QUERY_USERS, "query_users", PG_USE_QUERY)                           \
-    X(LOAD_BLOCKS, "load_blocks", PG_USE_LOAD)                            \
+    X(LOAD_BLOCKS, "load_blocks", PG_USE_LOAD | PG_USE_LOOKUP)            \
     X(LOAD_CHECKOUTS, "load_checkouts", PG_USE_LOAD)                      \
     X(LOAD_EVENTS, "load_events", PG_USE_LOAD)                            \
     X(LOAD_HOLDS, "load_holds", PG_USE_LOAD)                              \
-    X(LOAD_HOLDS_EVER, "load_holds_ever", PG_USE_LOAD)                    \
-    X(LOAD_LAYOUT, "load_layout", PG_USE_LOAD)                            \
+    X(LOAD_HOLDS_EVER, "load_holds_ever", PG_USE_LOAD | PG_USE_LOOKUP)    \
+    X(LOAD_LAYOUT, "load_layout", PG_USE_LOAD | PG_USE_LOOKUP)            \
     X(LOAD_ORGANIZATIONS, "load_organizations", PG_USE_LOAD)              \
+    X(LOAD_POSITION, "load_position", PG_USE_LOAD)                        \
     X(LOAD_SEATS, "load_seats", PG_USE_LOAD)                              \
     X(LOAD_USERS, "load_users", PG_USE_LOAD)                              \
     X(BEGIN_READ, "begin_read", PG_USE_LOAD)

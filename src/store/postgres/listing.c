@@ -2,7 +2,8 @@
  * The query thread: lists for people, as JSON rows. Columns and their form are
  * in store/query.h; which rows, in sql/query_*.sql.
  *
- * Invariants: (1) every list is of one organization. (2) A page costs a bounded
+ * Invariants: (1) every list is of one organization; only that of dead
+ * letters may be of all. (2) A page costs a bounded
  * amount of work: where no index serves the filters, it walks back over at most
  * SCAN_ROW_COUNT_MAX rows and says with `next` where to go on, even if the page
  * is not full; the session's time limit bounds the rest. (3) Pages followed by
@@ -159,6 +160,25 @@ static enum pg_trouble query_checkouts(struct page *page)
     return trouble;
 }
 
+static enum pg_trouble query_dead_letters(struct page *page)
+{
+    struct store_query *query = page->query;
+    int64_t before, floor;
+    enum pg_trouble trouble = range_choose(page, PG_QUERY_DEAD_LETTERS_LAST, &before, &floor);
+    if (trouble != PG_NONE)
+        return trouble;
+    struct pg_params *p = page_params(page);
+    pg_set_bigint(p, 0, before);
+    pg_set_bigint(p, 1, floor);
+    pg_set_uuid(p, 2, &query->org_id);
+    pg_set_int(p, 3, query->limit);
+    pg_set_time_or_null(p, 4, query->since_ms);
+    page->cursor_column = QUERY_COLUMN_COUNT_MAX; /* the last one */
+    trouble = page_read(page, PG_QUERY_DEAD_LETTERS);
+    query->next = range_next(page, floor);
+    return trouble;
+}
+
 static enum pg_trouble query_occupancy_history(struct page *page)
 {
     struct store_query *query = page->query;
@@ -197,6 +217,8 @@ static enum pg_trouble query_answer(struct page *page)
         return query_audit(page);
     case QUERY_CHECKOUTS:
         return query_checkouts(page);
+    case QUERY_DEAD_LETTERS:
+        return query_dead_letters(page);
     case QUERY_OCCUPANCY_HISTORY:
         return query_occupancy_history(page);
     case QUERY_ANALYTICS:

@@ -38,22 +38,26 @@ struct load {
     const char *document;
 };
 
+static enum err on_position(void *context, struct pg_result *result)
+{
+    struct load *load = context;
+    struct feed_position position = {.from = pg_cell_int(result, 0, 0)};
+    return load->loader->on_position(load->context, &position);
+}
+
 static enum err on_organization(void *context, struct pg_result *result)
 {
     struct load *load = context;
-    struct org_row row = {.id = pg_cell_uuid(result, 0, 0),
-                          .name = pg_cell_text(result, 0, 1),
-                          .created_ms = pg_cell_time(result, 0, 2)};
+    struct org_row row;
+    pg_row_read_organization(result, 0, NULL, &row);
     return load->loader->on_org(load->context, &row);
 }
 
 static enum err on_user(void *context, struct pg_result *result)
 {
     struct load *load = context;
-    struct user_row row = {.org_id = pg_cell_uuid(result, 0, 0),
-                           .id = pg_cell_uuid(result, 0, 1),
-                           .disabled = pg_cell_int(result, 0, 2) != 0,
-                           .created_ms = pg_cell_time(result, 0, 3)};
+    struct user_row row;
+    pg_row_read_user(result, 0, &row);
     return load->loader->on_user(load->context, &row);
 }
 
@@ -78,16 +82,7 @@ static enum err on_block(void *context, struct pg_result *result)
         load->blocks = grown;
         load->block_capacity = capacity;
     }
-    struct block_row *row = &load->blocks[load->block_count++];
-    row->org_id = pg_cell_uuid(result, 0, 0);
-    row->event_id = pg_cell_uuid(result, 0, 1);
-    row->id = pg_cell_uuid(result, 0, 2);
-    pg_cell_code(result, 0, 3, row->section);
-    row->subsection = (int32_t)pg_cell_int(result, 0, 4);
-    row->ordinal = (int32_t)pg_cell_int(result, 0, 5);
-    row->name = arena_text(&load->arena, pg_cell_text(result, 0, 6));
-    row->capacity = (int32_t)pg_cell_int(result, 0, 7);
-    row->price_cents = pg_cell_int(result, 0, 8);
+    pg_row_read_block(result, 0, &load->arena, &load->blocks[load->block_count++]);
     return ERR_OK;
 }
 
@@ -145,9 +140,8 @@ static enum err on_event(void *context, struct pg_result *result)
 {
     struct load *load = context;
     struct event_node *event = ARENA_NEW(&load->events_arena, struct event_node);
-    if (!pg_row_read_event(result, 0, &event->row))
+    if (!pg_row_read_event(result, 0, &load->events_arena, &event->row))
         return ERR_STORE_CORRUPT;
-    event->row.name = arena_text(&load->events_arena, event->row.name);
     *load->events_end = event;
     load->events_end = &event->next;
     return ERR_OK;
@@ -195,6 +189,8 @@ static enum err load_all(struct load *load)
 {
     struct pg_connection *connection = &load->connection;
     enum err err = pg_each(connection, PG_BEGIN_READ, NULL, on_nothing, load);
+    if (err == ERR_OK)
+        err = pg_each(connection, PG_LOAD_POSITION, NULL, on_position, load);
     if (err == ERR_OK)
         err = pg_each(connection, PG_LOAD_ORGANIZATIONS, NULL, on_organization, load);
     if (err == ERR_OK)

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lookup thread: answers the lane's questions about things that are not in
- * memory — keys, holds and checkouts that have ended, holds that are overdue.
+ * memory — keys, holds and checkouts that have ended, holds that are overdue,
+ * and whatever another node has made or changed.
  * It takes all that wait and asks for them in pipelines; the answers go back
  * through store_poll().
  *
  * Invariants: (1) a lookup sees every batch whose on_done has run. (2) Every
- * lookup names its organization; only LOOKUP_DUE_HOLDS goes over all. (3) What
+ * lookup names its organization, but for LOOKUP_DUE_HOLDS, which goes over all,
+ * and LOOKUP_DELIVERY, which is nobody's. (3) What
  * is found is copied into the lookup's arena. (4) A lookup that could not be
  * asked says so; the connection is opened again for the next ones. (5) It never
- * waits for lists for people: those have a thread of their own. */
+ * waits for lists for people or the change feed: those have threads of their
+ * own. (6) All answers to one lookup are of one snapshot: the session's
+ * transactions are repeatable reads. An event, which may have 100,000 seats, is
+ * asked for alone and may take its time. */
 #include <libpq-fe.h>
 #include <string.h>
 
@@ -20,8 +25,9 @@
 #define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
 
 enum {
-    STATEMENT_COUNT_MAX = 3,                                       /* of one lookup */
+    STATEMENT_COUNT_MAX = 5,                                       /* of one lookup */
     ROUND_COUNT_MAX = PG_PIPELINE_COUNT_MAX / STATEMENT_COUNT_MAX, /* lookups in one round trip */
+    EVENT_MS_MAX = 10000,
 };
 
 struct round { /* lookups that are asked together */
@@ -37,6 +43,8 @@ static int lookup_send(struct pg_connection *connection, struct pg_params *p,
 {
     static const enum pg_statement of_checkout[] = {PG_LOOKUP_CHECKOUT, PG_LOOKUP_CHECKOUT_HOLDS,
                                                     PG_LOOKUP_CHECKOUT_TICKETS};
+    static const enum pg_statement of_event[] = {PG_LOOKUP_EVENT, PG_LOAD_LAYOUT, PG_LOAD_BLOCKS,
+                                                 PG_LOOKUP_EVENT_SEATS, PG_LOAD_HOLDS_EVER};
     int number = connection->queue_count;
     pg_params_clear(p);
     switch (lookup->kind) {
@@ -61,6 +69,25 @@ static int lookup_send(struct pg_connection *connection, struct pg_params *p,
         pg_set_uuid(p, 1, &lookup->id);
         for (size_t i = 0; i < COUNT_OF(of_checkout); i++)
             (void)pg_send(connection, of_checkout[i], p);
+        return number;
+    case LOOKUP_EVENT:
+        pg_set_uuid(p, 0, &lookup->org_id);
+        pg_set_uuid(p, 1, &lookup->id);
+        for (size_t i = 0; i < COUNT_OF(of_event); i++)
+            (void)pg_send(connection, of_event[i], p);
+        return number;
+    case LOOKUP_USER:
+        pg_set_uuid(p, 0, &lookup->org_id);
+        pg_set_uuid(p, 1, &lookup->id);
+        (void)pg_send(connection, PG_LOOKUP_USER, p);
+        return number;
+    case LOOKUP_ORG:
+        pg_set_uuid(p, 0, &lookup->id);
+        (void)pg_send(connection, PG_LOOKUP_ORGANIZATION, p);
+        return number;
+    case LOOKUP_DELIVERY:
+        pg_set_text(p, 0, lookup->name);
+        (void)pg_send(connection, PG_LOOKUP_DELIVERY, p);
         return number;
     }
     CHECK(false && "a kind of lookup that does not exist");
@@ -108,6 +135,37 @@ static bool read_tickets(const PGresult *result, struct store_lookup *lookup)
     return true;
 }
 
+/* As many seats as the layout says, or something is wrong with the database. */
+static bool read_layout(PGresult *const *results, struct store_lookup *lookup)
+{
+    const PGresult *layout = results[1], *blocks = results[2], *seats = results[3];
+    if (PQntuples(layout) == 0)
+        return true;
+    lookup->document = arena_text(lookup->arena, pg_cell_text(layout, 0, 1));
+    lookup->block_count = PQntuples(blocks);
+    lookup->blocks = ARENA_ARRAY(lookup->arena, struct block_row, lookup->block_count + 1);
+    for (int i = 0; i < lookup->block_count; i++)
+        pg_row_read_block(blocks, i, lookup->arena, &lookup->blocks[i]);
+    lookup->seat_count = PQntuples(seats);
+    lookup->seat_ids = ARENA_ARRAY(lookup->arena, struct uuid, lookup->seat_count + 1);
+    for (int i = 0; i < lookup->seat_count; i++)
+        lookup->seat_ids[i] = pg_cell_uuid(seats, i, 0);
+    lookup->holds_ever = pg_cell_int(results[4], 0, 0);
+    return pg_cell_int(layout, 0, 0) == lookup->seat_count;
+}
+
+static void read_delivery(const PGresult *result, struct store_lookup *lookup)
+{
+    struct delivery_row *row = &lookup->delivery;
+    row->name = arena_text(lookup->arena, pg_cell_text(result, 0, 0));
+    row->position.from = pg_cell_int(result, 0, 1);
+    row->position.to = pg_cell_int(result, 0, 2);
+    row->position.id = pg_cell_int(result, 0, 3);
+    row->node = pg_cell_uuid(result, 0, 4);
+    row->lease_until_ms = pg_cell_time(result, 0, 5);
+    row->version = (int32_t)pg_cell_int(result, 0, 6);
+}
+
 static bool lookup_read(PGresult *const *results, struct store_lookup *lookup)
 {
     bool good = true;
@@ -124,6 +182,26 @@ static bool lookup_read(PGresult *const *results, struct store_lookup *lookup)
             return true;
         lookup->found = pg_row_read_checkout(results[0], 0, lookup->arena, &lookup->checkout);
         return lookup->found && read_holds(results[1], lookup) && read_tickets(results[2], lookup);
+    case LOOKUP_EVENT:
+        if (PQntuples(results[0]) == 0)
+            return true;
+        lookup->found = pg_row_read_event(results[0], 0, lookup->arena, &lookup->event);
+        return lookup->found && read_layout(results, lookup);
+    case LOOKUP_USER:
+        lookup->found = PQntuples(results[0]) > 0;
+        if (lookup->found)
+            pg_row_read_user(results[0], 0, &lookup->user);
+        return true;
+    case LOOKUP_ORG:
+        lookup->found = PQntuples(results[0]) > 0;
+        if (lookup->found)
+            pg_row_read_organization(results[0], 0, lookup->arena, &lookup->org);
+        return true;
+    case LOOKUP_DELIVERY:
+        lookup->found = PQntuples(results[0]) > 0;
+        if (lookup->found)
+            read_delivery(results[0], lookup);
+        return true;
     }
     return false;
 }
@@ -138,6 +216,12 @@ static void lookup_clear(struct store_lookup *lookup)
     lookup->hold_count = 0;
     lookup->tickets = NULL;
     lookup->ticket_count = 0;
+    lookup->document = NULL;
+    lookup->blocks = NULL;
+    lookup->block_count = 0;
+    lookup->seat_ids = NULL;
+    lookup->seat_count = 0;
+    lookup->holds_ever = 0;
 }
 
 /* ---- Rounds ---- */
@@ -146,7 +230,8 @@ static enum pg_trouble round_ask(struct pg_connection *connection, struct pg_par
                                  struct round *round)
 {
     struct pg_reply reply;
-    connection->deadline_us = clock_monotonic_us() + (int64_t)TRANSACTION_MS_MAX * 1000;
+    int64_t limit_ms = round->lookups[0]->kind == LOOKUP_EVENT ? EVENT_MS_MAX : TRANSACTION_MS_MAX;
+    connection->deadline_us = clock_monotonic_us() + limit_ms * 1000;
     for (int i = 0; i < round->count; i++) {
         lookup_clear(round->lookups[i]);
         round->numbers[i] = lookup_send(connection, params, round->lookups[i]);
@@ -192,6 +277,21 @@ static void round_run(struct pg_store *store, struct pg_connection *connection, 
     }
 }
 
+/* The lookups from `node` on that are asked together; where the next round begins. */
+static struct list *round_gather(struct round *round, struct list *node, const struct list *end)
+{
+    for (; node != end && round->count < ROUND_COUNT_MAX; node = node->next) {
+        struct store_lookup *lookup = CONTAINER_OF(node, struct store_lookup, node);
+        bool alone = lookup->kind == LOOKUP_EVENT;
+        if (alone && round->count > 0)
+            return node;
+        round->lookups[round->count++] = lookup;
+        if (alone)
+            return node->next;
+    }
+    return node;
+}
+
 void *pg_lookup_main(void *argument)
 {
     struct pg_store *store = argument;
@@ -204,8 +304,7 @@ void *pg_lookup_main(void *argument)
         struct list *node = lookups.next;
         while (node != &lookups) {
             struct round round = {.count = 0};
-            for (; node != &lookups && round.count < ROUND_COUNT_MAX; node = node->next)
-                round.lookups[round.count++] = CONTAINER_OF(node, struct store_lookup, node);
+            node = round_gather(&round, node, &lookups);
             round_run(store, &connection, &params, &round);
         }
         done_post_lookups(&store->done, &lookups);

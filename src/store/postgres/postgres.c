@@ -2,7 +2,7 @@
  * The PostgreSQL store as a whole: opens it in the right order, starts its
  * threads, takes calls and hands them on, and closes it.
  *
- *   connect → check settings → check version → migrate → writers connect → threads
+ *   connect → check settings → check version → migrate → writers connect → one writes → threads
  *
  * Why threads and not sockets on the lane's own loop: what a batch needs is
  * several round trips with decisions between them, which reads as straight code
@@ -25,6 +25,8 @@
 #include "base/metrics.h"
 #include "store/postgres/postgres_int.h"
 
+enum { FEED_RESTART_MS_MAX = 10000 };
+
 static struct pg_store *store_of(struct store *store)
 {
     return CONTAINER_OF(store, struct pg_store, store);
@@ -44,6 +46,11 @@ static enum err pg_resolve(struct store *store, struct store_batch *batch)
 static enum err pg_lookup(struct store *store, struct store_lookup *lookup)
 {
     return worker_post(&store_of(store)->lookups, &lookup->node);
+}
+
+static enum err pg_follow(struct store *store, struct store_follow *follow)
+{
+    return worker_post(&store_of(store)->follows, &follow->node);
 }
 
 static enum err pg_query(struct store *store, struct store_query *query)
@@ -81,12 +88,14 @@ static void pg_close(struct store *store)
             pthread_join(pg->writers[i].thread, NULL);
     }
     worker_stop(&pg->lookups);
+    worker_stop(&pg->follows);
     worker_stop(&pg->queries);
     if (pg->done.fd >= 0)
         done_poll(&pg->done);
     for (int i = 0; i < PG_WRITER_COUNT; i++)
         pg_writer_deinit(&pg->writers[i]);
     worker_deinit(&pg->lookups);
+    worker_deinit(&pg->follows);
     worker_deinit(&pg->queries);
     pg_queue_deinit(&pg->queue);
     done_deinit(&pg->done);
@@ -98,6 +107,7 @@ static const struct store_functions pg_functions = {
     .submit = pg_submit,
     .resolve = pg_resolve,
     .lookup = pg_lookup,
+    .follow = pg_follow,
     .query = pg_query,
     .load = pg_load,
     .fd = pg_fd,
@@ -113,12 +123,14 @@ static struct pg_store *pg_create(const char *url)
     struct pg_store *pg = calloc(1, sizeof(*pg));
     CHECK(pg != NULL);
     pg->store.functions = &pg_functions;
+    pg->store.shared = true;
     pg->url = strdup(url);
     CHECK(pg->url != NULL);
     pg->done.fd = -1;
     atomic_init(&pg->up, true);
     pg_queue_init(&pg->queue);
     worker_init(&pg->lookups);
+    worker_init(&pg->follows);
     worker_init(&pg->queries);
     for (int i = 0; i < PG_WRITER_COUNT; i++)
         pg_writer_init(&pg->writers[i], pg, i);
@@ -149,11 +161,27 @@ static enum err pg_bring_up(struct pg_store *pg, bool migrate, int *applied, int
     return err;
 }
 
+/* The first write of all: it also shows that the database can be written to. */
+static enum err feed_restart(struct pg_writer *writer, char *why, size_t why_size)
+{
+    writer->connection.deadline_us = clock_monotonic_us() + (int64_t)FEED_RESTART_MS_MAX * 1000;
+    (void)pg_send(&writer->connection, PG_FEED_RESTART, NULL);
+    enum pg_trouble trouble = pg_writer_receive(writer);
+    pg_reply_clear(&writer->reply);
+    writer->connection.deadline_us = 0;
+    if (trouble == PG_NONE)
+        return ERR_OK;
+    snprintf(why, why_size, "The database cannot be written to: %.300s.", writer->connection.why);
+    return ERR_STORE_OPEN;
+}
+
 static enum err pg_start(struct pg_store *pg, char *why, size_t why_size)
 {
     enum err err = ERR_OK;
     for (int i = 0; i < PG_WRITER_COUNT && err == ERR_OK; i++)
         err = pg_connection_open(&pg->writers[i].connection, pg->url, PG_USE_WRITE, NULL, why, why_size);
+    if (err == ERR_OK)
+        err = feed_restart(&pg->writers[0], why, why_size);
     if (err != ERR_OK)
         return err;
     for (int i = 0; i < PG_WRITER_COUNT && err == ERR_OK; i++) {
@@ -165,6 +193,8 @@ static enum err pg_start(struct pg_store *pg, char *why, size_t why_size)
     }
     if (err == ERR_OK)
         err = worker_start(&pg->lookups, "store-lookup", pg_lookup_main, pg);
+    if (err == ERR_OK)
+        err = worker_start(&pg->follows, "store-follow", pg_follow_main, pg);
     if (err == ERR_OK)
         err = worker_start(&pg->queries, "store-query", pg_query_main, pg);
     if (err != ERR_OK)

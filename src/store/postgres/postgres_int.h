@@ -4,6 +4,7 @@
  *   lane ──submit──▶ queue ──▶ writer threads ──one transaction a batch──▶ server
  *     ▲                │            (queue.c: which may run side by side)
  *     └── store_poll ◀─┴─ done ◀── lookup thread ◀──lookup── lane
+ *                                  follow thread ◀──follow── lane
  *                                  query thread  ◀──query─── loops */
 #ifndef HOLDFAST_STORE_POSTGRES_POSTGRES_INT_H
 #define HOLDFAST_STORE_POSTGRES_POSTGRES_INT_H
@@ -30,8 +31,8 @@ struct pg_job {          /* a batch, from submit to its callback */
     struct store_batch *batch;
     bool running;
     bool finished;
-    bool alone;       /* changes the catalogue: nothing runs beside it */
-    struct map seats; /* while it runs: the seats it changes */
+    bool alone;        /* changes the catalogue: nothing runs beside it */
+    struct map things; /* while it runs: the seats, checkouts, users and deliveries it changes */
 };
 
 struct pg_queue {
@@ -56,6 +57,7 @@ void pg_queue_finish(struct pg_queue *queue, struct pg_job *job, struct done *do
 struct pg_store;
 
 struct pg_wave { /* units that touch nothing in common: one round of statements */
+    struct store_batch *batch;
     struct store_unit **units;
     int32_t count;
 };
@@ -92,7 +94,11 @@ struct pg_params *pg_writer_params(struct pg_writer *writer); /* empty */
 /* Splits what is left of the batch: the next wave begins at *position. `single`: one unit each. */
 bool pg_wave_next(struct pg_writer *writer, struct store_batch *batch, struct list **position, bool single,
                   struct pg_wave *wave);
-/* Compares: seats, keys, events. Fills each unit's result, and what is there instead of what was expected. */
+struct uuid pg_key_id(const struct key_write *key); /* of (organization, key) */
+struct uuid pg_name_id(const char *name);
+/* Queues the locking of all events, blocks and checkouts of these units: for a batch of several waves. */
+void pg_wave_lock(struct pg_writer *writer, const struct pg_wave *wave);
+/* Compares. Fills each unit's result, and what is there instead of what was expected. */
 enum pg_trouble pg_wave_compare(struct pg_writer *writer, struct pg_wave *wave) MUST_CHECK;
 /* Queues the writing of the units whose result is UNIT_OK. */
 enum pg_trouble pg_wave_send(struct pg_writer *writer, const struct pg_wave *wave) MUST_CHECK;
@@ -100,6 +106,10 @@ enum pg_trouble pg_wave_send(struct pg_writer *writer, const struct pg_wave *wav
 #define PG_WAVE_FOR_EACH(unit, wave)                                                                         \
     for (int32_t unit##_at = 0; unit##_at < (wave)->count; unit##_at++)                                      \
         for (struct store_unit *unit = (wave)->units[unit##_at]; unit != NULL; unit = NULL)
+
+/* Parameters of the statements that write them. */
+void pg_user_add(struct pg_params *p, const struct user_row *row);
+void pg_delivery_add(struct pg_params *p, const struct delivery_row *row);
 
 enum pg_trouble pg_layout_write(struct pg_writer *writer, const struct layout_write *write) MUST_CHECK;
 void pg_totals_send(struct pg_writer *writer); /* the statistics of the batch */
@@ -115,12 +125,14 @@ struct pg_store {
     struct pg_queue queue;
     struct pg_writer writers[PG_WRITER_COUNT];
     struct worker lookups;
+    struct worker follows;
     struct worker queries;
 };
 
 void pg_store_set_up(struct pg_store *store, bool up, const char *why);
 
 void *pg_lookup_main(void *store);
+void *pg_follow_main(void *store);
 void *pg_query_main(void *store);
 enum err pg_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
 enum err pg_verify(struct store *store,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which batches run side by side. The lane submits several; each writer takes
- * the next one that has no seat in common with those that are running.
+ * the next one that changes nothing that those which are running change.
  *
  *   waiting ──take──▶ running ──finish──▶ finished ──(all before it too)──▶ done
  *
  * Invariants: (1) batches begin in the order they were submitted: one that has
  * to wait makes those behind it wait. (2) Two batches that change the same
- * seat never run at the same time. (3) A batch that changes the catalogue runs
+ * seat, checkout, user or delivery never run at the same time. (3) A batch that changes the catalogue runs
  * alone. (4) Batches are handed back in the order they were submitted.
  *
  * Called by the lane's thread and the writers', under one lock. */
@@ -54,7 +54,7 @@ enum err pg_queue_post(struct pg_queue *queue, struct store_batch *batch)
     CHECK(job != NULL);
     job->batch = batch;
     job->alone = batch_is_alone(batch);
-    map_init(&job->seats);
+    map_init(&job->things);
     list_init(&job->node);
     list_init(&job->ordered);
     pthread_mutex_lock(&queue->lock);
@@ -78,20 +78,52 @@ void pg_queue_stop(struct pg_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-static bool jobs_collide(const struct pg_job *job, const struct pg_job *running)
+/* Calls for every id of what the unit changes; false ends it. */
+static bool unit_each_thing(const struct store_unit *unit,
+                            bool (*on_thing)(struct map *things, const struct uuid *id), struct map *things)
+{
+    bool go_on = true;
+    for (const struct seat_write *w = unit->seats; w != NULL && go_on; w = w->next)
+        go_on = on_thing(things, &w->row.id);
+    for (const struct checkout_write *w = unit->checkouts; w != NULL && go_on; w = w->next)
+        go_on = on_thing(things, &w->row.id);
+    for (const struct user_write *w = unit->users; w != NULL && go_on; w = w->next)
+        go_on = w->seen || on_thing(things, &w->row.id);
+    for (const struct delivery_write *w = unit->deliveries; w != NULL && go_on; w = w->next) {
+        struct uuid id = pg_name_id(w->row.name);
+        go_on = on_thing(things, &id);
+    }
+    return go_on;
+}
+
+static bool batch_each_thing(const struct store_batch *batch,
+                             bool (*on_thing)(struct map *things, const struct uuid *id), struct map *things)
+{
+    LIST_FOR_EACH(node, &batch->units) {
+        if (!unit_each_thing(CONTAINER_OF(node, struct store_unit, node), on_thing, things))
+            return false;
+    }
+    return true;
+}
+
+static bool thing_is_free(struct map *things, const struct uuid *id)
+{
+    return map_get(things, id) == NULL;
+}
+
+static bool thing_take(struct map *things, const struct uuid *id)
+{
+    map_put(things, id, things);
+    return true;
+}
+
+static bool jobs_collide(const struct pg_job *job, struct pg_job *running)
 {
     if (job->alone || running->alone)
         return true;
     if (job->batch->outcome == STORE_UNKNOWN)
         return false;
-    LIST_FOR_EACH(node, &job->batch->units) {
-        const struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
-        for (const struct seat_write *w = unit->seats; w != NULL; w = w->next) {
-            if (map_get(&running->seats, &w->row.id) != NULL)
-                return true;
-        }
-    }
-    return false;
+    return !batch_each_thing(job->batch, thing_is_free, &running->things);
 }
 
 /* Under the lock: the first that waits, if nothing that runs stands against it. */
@@ -101,19 +133,14 @@ static struct pg_job *queue_next(struct pg_queue *queue)
         return NULL;
     struct pg_job *job = CONTAINER_OF(queue->waiting.next, struct pg_job, node);
     LIST_FOR_EACH(node, &queue->ordered) {
-        const struct pg_job *other = CONTAINER_OF(node, struct pg_job, ordered);
+        struct pg_job *other = CONTAINER_OF(node, struct pg_job, ordered);
         if (other->running && jobs_collide(job, other))
             return NULL;
     }
     list_remove(&job->node);
     job->running = true;
-    if (job->batch->outcome == STORE_UNKNOWN)
-        return job;
-    LIST_FOR_EACH(node, &job->batch->units) {
-        struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
-        for (struct seat_write *w = unit->seats; w != NULL; w = w->next)
-            map_put(&job->seats, &w->row.id, w);
-    }
+    if (job->batch->outcome != STORE_UNKNOWN)
+        (void)batch_each_thing(job->batch, thing_take, &job->things);
     return job;
 }
 
@@ -148,7 +175,7 @@ void pg_queue_finish(struct pg_queue *queue, struct pg_job *job, struct done *do
     pthread_mutex_lock(&queue->lock);
     job->running = false;
     job->finished = true;
-    map_deinit(&job->seats);
+    map_deinit(&job->things);
     while (!list_empty(&queue->ordered)) {
         struct pg_job *first = CONTAINER_OF(queue->ordered.next, struct pg_job, ordered);
         if (!first->finished)

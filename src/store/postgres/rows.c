@@ -161,6 +161,9 @@ bool pg_row_read_checkout(const struct pg_result *result, int row, struct arena 
     out->ended_ms = pg_cell_time(result, row, 13);
     out->payment_token = row_text(result, row, 14, arena);
     out->notes = row_text(result, row, 15, arena);
+    out->version = (int32_t)pg_cell_int(result, row, 16);
+    out->payer = pg_cell_uuid(result, row, 17);
+    out->payer_until_ms = pg_cell_time(result, row, 18);
     return state != NULL && checkout_state_parse(state, &out->state) && refund != NULL &&
            refund_state_parse(refund, &out->refund) && row_reason(result, row, 6, &out->reason);
 }
@@ -184,20 +187,50 @@ bool pg_row_read_ticket(const struct pg_result *result, int row, struct ticket_r
     return code != NULL;
 }
 
-bool pg_row_read_event(const struct pg_result *result, int row, struct event_row *out)
+bool pg_row_read_event(const struct pg_result *result, int row, struct arena *arena, struct event_row *out)
 {
     const char *state = pg_cell_text(result, row, 3);
     out->org_id = pg_cell_uuid(result, row, 0);
     out->id = pg_cell_uuid(result, row, 1);
-    out->name = pg_cell_text(result, row, 2);
+    out->name = row_text(result, row, 2, arena);
     out->sale_start_ms = pg_cell_time_or(result, row, 4, TIME_NONE);
     out->sale_end_ms = pg_cell_time_or(result, row, 5, TIME_MAX);
     pg_cell_code(result, row, 6, out->currency);
     out->created_ms = pg_cell_time(result, row, 7);
     out->updated_ms = pg_cell_time(result, row, 8);
-    int at = 9;
+    out->version = (int32_t)pg_cell_int(result, row, 9);
+    int at = 10;
 #define READ_POLICY(name, initial, least, most) out->policy.name = (int32_t)pg_cell_int(result, row, at++);
     POLICY_MAP(READ_POLICY)
 #undef READ_POLICY
     return out->name != NULL && state != NULL && event_state_parse(state, &out->state);
+}
+
+void pg_row_read_block(const struct pg_result *result, int row, struct arena *arena, struct block_row *out)
+{
+    out->org_id = pg_cell_uuid(result, row, 0);
+    out->event_id = pg_cell_uuid(result, row, 1);
+    out->id = pg_cell_uuid(result, row, 2);
+    pg_cell_code(result, row, 3, out->section);
+    out->subsection = (int32_t)pg_cell_int(result, row, 4);
+    out->ordinal = (int32_t)pg_cell_int(result, row, 5);
+    out->name = row_text(result, row, 6, arena);
+    out->capacity = (int32_t)pg_cell_int(result, row, 7);
+    out->price_cents = pg_cell_int(result, row, 8);
+}
+
+void pg_row_read_organization(const struct pg_result *result, int row, struct arena *arena,
+                              struct org_row *out)
+{
+    out->id = pg_cell_uuid(result, row, 0);
+    out->name = row_text(result, row, 1, arena);
+    out->created_ms = pg_cell_time(result, row, 2);
+}
+
+void pg_row_read_user(const struct pg_result *result, int row, struct user_row *out)
+{
+    out->org_id = pg_cell_uuid(result, row, 0);
+    out->id = pg_cell_uuid(result, row, 1);
+    out->disabled = pg_cell_int(result, row, 2) != 0;
+    out->created_ms = pg_cell_time(result, row, 3);
 }

@@ -29,6 +29,10 @@ bool pg_row_read_hold(const struct pg_result *result, int row, struct arena *are
 bool pg_row_read_checkout(const struct pg_result *result, int row, struct arena *arena,
                           struct checkout_row *out);
 bool pg_row_read_ticket(const struct pg_result *result, int row, struct ticket_row *out);
-bool pg_row_read_event(const struct pg_result *result, int row, struct event_row *out);
+bool pg_row_read_event(const struct pg_result *result, int row, struct arena *arena, struct event_row *out);
+void pg_row_read_block(const struct pg_result *result, int row, struct arena *arena, struct block_row *out);
+void pg_row_read_organization(const struct pg_result *result, int row, struct arena *arena,
+                              struct org_row *out);
+void pg_row_read_user(const struct pg_result *result, int row, struct user_row *out);
 
 #endif

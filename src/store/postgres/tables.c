@@ -150,6 +150,8 @@ static void checkouts_insert(struct pg_writer *writer, const struct pg_wave *wav
         pg_add_time(p, 13, row->ended_ms);
         pg_add_text(p, 14, row->payment_token);
         pg_add_text(p, 15, row->notes);
+        pg_add_uuid(p, 16, &row->payer);
+        pg_add_time(p, 17, row->payer_until_ms);
     }
     rows_insert(writer, PG_CHECKOUT_INSERT, count);
 }
@@ -176,6 +178,9 @@ static void checkouts_update(struct pg_writer *writer, const struct pg_wave *wav
         pg_add_time(p, 9, row->ended_ms);
         pg_add_text(p, 10, row->payment_token);
         pg_add_text(p, 11, row->notes);
+        pg_add_uuid(p, 12, &row->payer);
+        pg_add_time(p, 13, row->payer_until_ms);
+        pg_add_int(p, 14, row->version);
     }
     rows_update(writer, PG_CHECKOUT_UPDATE, count);
 }
@@ -285,21 +290,31 @@ static void organizations_insert(struct pg_writer *writer, const struct pg_wave 
     rows_insert(writer, PG_ORGANIZATION_INSERT, count);
 }
 
+void pg_user_add(struct pg_params *p, const struct user_row *row)
+{
+    pg_add_uuid(p, 0, &row->org_id);
+    pg_add_uuid(p, 1, &row->id);
+    pg_add_bool(p, 2, row->disabled);
+    pg_add_time_unless(p, 3, row->created_ms, TIME_NONE);
+}
+
+/* Those who were merely seen were written by the comparison. */
 static void users_write(struct pg_writer *writer, const struct pg_wave *wave)
 {
     struct pg_params *p = pg_writer_params(writer);
     int32_t count = 0;
     OK_FOR_EACH(unit, wave)
-    for (const struct user_write *w = unit->users; w != NULL; w = w->next, count++) {
-        pg_add_uuid(p, 0, &w->row.org_id);
-        pg_add_uuid(p, 1, &w->row.id);
-        pg_add_bool(p, 2, w->row.disabled);
-        pg_add_time_unless(p, 3, w->row.created_ms, TIME_NONE);
+    for (const struct user_write *w = unit->users; w != NULL; w = w->next) {
+        if (w->seen)
+            continue;
+        count++;
+        pg_user_add(p, &w->row);
     }
     rows_insert(writer, PG_USER_WRITE, count);
 }
 
-static void event_add(struct pg_params *p, const struct event_row *row)
+/* Where the next parameter goes. */
+static int event_add(struct pg_params *p, const struct event_row *row)
 {
     pg_add_uuid(p, 0, &row->org_id);
     pg_add_uuid(p, 1, &row->id);
@@ -314,6 +329,7 @@ static void event_add(struct pg_params *p, const struct event_row *row)
 #define ADD_POLICY(name, initial, least, most) pg_add_int(p, at++, row->policy.name);
     POLICY_MAP(ADD_POLICY)
 #undef ADD_POLICY
+    return at;
 }
 
 static void events_write(struct pg_writer *writer, const struct pg_wave *wave, bool insert)
@@ -325,35 +341,14 @@ static void events_write(struct pg_writer *writer, const struct pg_wave *wave, b
         if (w->insert != insert)
             continue;
         count++;
-        event_add(p, &w->row);
+        int at = event_add(p, &w->row);
+        if (!insert)
+            pg_add_int(p, at, w->row.version);
     }
     if (insert)
         rows_insert(writer, PG_EVENT_INSERT, count);
     else
         rows_update(writer, PG_EVENT_UPDATE, count);
-}
-
-/* Whoever changes an event or its layout waits for those who are making holds of it. */
-static void events_lock(struct pg_writer *writer, const struct pg_wave *wave)
-{
-    struct pg_params *p = pg_writer_params(writer);
-    int32_t count = 0;
-    OK_FOR_EACH(unit, wave)
-    {
-        for (const struct event_write *w = unit->events; w != NULL; w = w->next) {
-            if (w->insert)
-                continue;
-            count++;
-            pg_add_uuid(p, 0, &w->row.org_id);
-            pg_add_uuid(p, 1, &w->row.id);
-        }
-        for (const struct layout_write *w = unit->layouts; w != NULL; w = w->next, count++) {
-            pg_add_uuid(p, 0, &w->org_id);
-            pg_add_uuid(p, 1, &w->event_id);
-        }
-    }
-    if (count > 0)
-        (void)pg_send(&writer->connection, PG_EVENT_LOCK, p);
 }
 
 static void blocks_update(struct pg_writer *writer, const struct pg_wave *wave)
@@ -372,10 +367,57 @@ static void blocks_update(struct pg_writer *writer, const struct pg_wave *wave)
     rows_update(writer, PG_BLOCK_UPDATE, count);
 }
 
+/* ---- Deliveries of the change feed ---- */
+
+void pg_delivery_add(struct pg_params *p, const struct delivery_row *row)
+{
+    pg_add_text(p, 0, row->name);
+    pg_add_bigint(p, 1, row->position.from);
+    pg_add_bigint(p, 2, row->position.to);
+    pg_add_bigint(p, 3, row->position.id);
+    pg_add_uuid(p, 4, &row->node);
+    pg_add_time(p, 5, row->lease_until_ms);
+    pg_add_int(p, 6, row->version);
+}
+
+/* New ones were inserted by the comparison. */
+static void deliveries_update(struct pg_writer *writer, const struct pg_wave *wave)
+{
+    struct pg_params *p = pg_writer_params(writer);
+    int32_t count = 0;
+    OK_FOR_EACH(unit, wave)
+    for (const struct delivery_write *w = unit->deliveries; w != NULL; w = w->next) {
+        if (w->row.version == 1)
+            continue;
+        count++;
+        pg_delivery_add(p, &w->row);
+    }
+    rows_update(writer, PG_DELIVERY_UPDATE, count);
+}
+
+static void dead_letters_insert(struct pg_writer *writer, const struct pg_wave *wave)
+{
+    struct pg_params *p = pg_writer_params(writer);
+    int32_t count = 0;
+    OK_FOR_EACH(unit, wave)
+    for (const struct dead_letter_write *w = unit->dead_letters; w != NULL; w = w->next, count++) {
+        pg_add_uuid(p, 0, &w->row.org_id);
+        pg_add_uuid(p, 1, &w->row.id);
+        pg_add_text(p, 2, w->row.delivery);
+        pg_add_text(p, 3, w->row.type);
+        pg_add_text(p, 4, w->row.body);
+        pg_add_text(p, 5, w->row.reason);
+        pg_add_int(p, 6, w->row.try_count);
+        pg_add_time_unless(p, 7, w->row.created_ms, TIME_NONE);
+    }
+    rows_insert(writer, PG_DEAD_LETTER_INSERT, count);
+}
+
 static void rest_send(struct pg_writer *writer, const struct pg_wave *wave)
 {
     checkouts_insert(writer, wave);
     checkouts_update(writer, wave);
+    deliveries_update(writer, wave);
     seats_set(writer, wave);
     holds_change(writer, wave, true);
     holds_change(writer, wave, false);
@@ -383,6 +425,7 @@ static void rest_send(struct pg_writer *writer, const struct pg_wave *wave)
     tickets_insert(writer, wave);
     tickets_update(writer, wave);
     snapshots_write(writer, wave);
+    dead_letters_insert(writer, wave);
     audits_insert(writer, wave);
 }
 
@@ -392,7 +435,6 @@ enum pg_trouble pg_wave_send(struct pg_writer *writer, const struct pg_wave *wav
     organizations_insert(writer, wave);
     users_write(writer, wave);
     events_write(writer, wave, true);
-    events_lock(writer, wave);
     events_write(writer, wave, false);
     OK_FOR_EACH(unit, wave)
     for (const struct layout_write *w = unit->layouts; w != NULL && trouble == PG_NONE; w = w->next)

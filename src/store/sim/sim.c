@@ -2,6 +2,9 @@
  * Time and faults of the simulated store: what is submitted waits, happens or
  * not, and is answered or not. What a commit does to the tables is tables.c's.
  *
+ * Each node has its own queue; batches of different nodes are under way at the same time, and those that begin later
+ * may find what the others have locked.
+ *
  *   submit ─▶ queued ─▶ (at its time, in order) ─┬─ committed ─┬─ answered
  *                                                │             └─ answer lost ─▶ resolve
  *                                                └─ not ───────┬─ answered
@@ -29,7 +32,7 @@ static void job_add(struct sim_store *sim, struct sim_job job)
     CHECK(copy != NULL);
     *copy = job;
     /* Batches keep their order: none is done before the one submitted before it. */
-    copy->at_ms = sim->now_ms + delay(sim);
+    copy->at_ms = sim->database->now_ms + delay(sim);
     if (copy->batch != NULL) {
         if (copy->at_ms < sim->last_batch_ms)
             copy->at_ms = sim->last_batch_ms;
@@ -65,11 +68,39 @@ static enum err sim_lookup(struct store *store, struct store_lookup *lookup)
     return ERR_OK;
 }
 
+static enum err sim_follow(struct store *store, struct store_follow *follow)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    struct sim_job job = {.kind = SIM_FOLLOW, .follow = follow};
+    job.was_read = dice(sim, 500); /* as above */
+    if (job.was_read)
+        sim_feed_follow(sim, follow);
+    job_add(sim, job);
+    return ERR_OK;
+}
+
 static enum err sim_query(struct store *store, struct store_query *query)
 {
     (void)store;
     (void)query;
     return ERR_STORE_UNAVAILABLE; /* lists for people: nobody looks at a simulation */
+}
+
+/* What other nodes' batches have locked: each node has begun with the first of its own. */
+static void find_locked(struct sim_store *sim)
+{
+    LIST_FOR_EACH(other, &sim->database->nodes) {
+        if (other == &sim->node)
+            continue;
+        LIST_FOR_EACH(node, &CONTAINER_OF(other, struct sim_store, node)->jobs) {
+            const struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
+            if (job->kind != SIM_COMMIT)
+                continue;
+            if (dice(sim, sim->faults.locked))
+                sim_locks_add_batch(&sim->locked, job->batch);
+            break;
+        }
+    }
 }
 
 static void do_commit(struct sim_store *sim, struct store_batch *batch)
@@ -81,7 +112,9 @@ static void do_commit(struct sim_store *sim, struct store_batch *batch)
     } else if (dice(sim, sim->faults.lose_before)) {
         batch->outcome = STORE_UNKNOWN;
     } else {
+        find_locked(sim);
         sim_tables_commit(sim, batch);
+        sim_locks_deinit(&sim->locked);
         batch->outcome = dice(sim, sim->faults.lose_after) ? STORE_UNKNOWN : STORE_COMMITTED;
     }
 }
@@ -93,11 +126,11 @@ static void do_resolve(struct sim_store *sim, struct store_batch *batch)
         return;
     }
     /* Results of the units were filled in by the commit, if there was one. */
-    bool committed = map_get(&sim->tables.batches, &batch->id) != NULL;
+    bool committed = map_get(&sim->database->tables.batches, &batch->id) != NULL;
     batch->outcome = committed ? STORE_COMMITTED : STORE_FAILED;
     batch->err = committed ? ERR_OK : ERR_STORE_UNAVAILABLE;
     if (!committed)
-        map_put(&sim->tables.batches, &batch->id, sim); /* used up: it never can */
+        map_put(&sim->database->tables.batches, &batch->id, sim->database); /* used up: it never can */
 }
 
 static void do_job(struct sim_store *sim, struct sim_job *job)
@@ -117,6 +150,13 @@ static void do_job(struct sim_store *sim, struct sim_job *job)
             sim_tables_lookup(sim, job->lookup);
         job->lookup->on_done(job->lookup);
         break;
+    case SIM_FOLLOW:
+        if (dice(sim, sim->faults.lookup_fail))
+            job->follow->err = ERR_STORE_UNAVAILABLE;
+        else if (!job->was_read)
+            sim_feed_follow(sim, job->follow);
+        job->follow->on_done(job->follow);
+        break;
     }
 }
 
@@ -126,7 +166,7 @@ static void sim_poll(struct store *store)
     struct list due;
     list_init(&due);
     LIST_FOR_EACH_SAFE(node, &sim->jobs) {
-        if (CONTAINER_OF(node, struct sim_job, node)->at_ms > sim->now_ms)
+        if (CONTAINER_OF(node, struct sim_job, node)->at_ms > sim->database->now_ms)
             continue;
         list_remove(node);
         list_append(&due, node);
@@ -152,6 +192,9 @@ void sim_store_crash(struct store *store)
         if (job->kind == SIM_LOOKUP) {
             job->lookup->err = ERR_STORE_UNAVAILABLE;
             job->lookup->on_done(job->lookup);
+        } else if (job->kind == SIM_FOLLOW) {
+            job->follow->err = ERR_STORE_UNAVAILABLE;
+            job->follow->on_done(job->follow);
         } else {
             alive = alive && dice(sim, 500);
             if (job->kind == SIM_COMMIT && alive)
@@ -183,7 +226,7 @@ static bool sim_is_up(struct store *store)
 
 static int64_t sim_now_ms(struct store *store)
 {
-    return ((struct sim_store *)store)->now_ms;
+    return ((struct sim_store *)store)->database->now_ms;
 }
 
 static enum err sim_verify(struct store *store,
@@ -200,15 +243,22 @@ static enum err sim_verify(struct store *store,
 static void sim_close(struct store *store)
 {
     struct sim_store *sim = (struct sim_store *)store;
+    struct sim_database *database = sim->database;
     CHECK(list_empty(&sim->jobs));
-    sim_tables_deinit(sim);
+    list_remove(&sim->node);
     free(sim);
+    if (!list_empty(&database->nodes))
+        return;
+    sim_feed_deinit(&database->feed);
+    sim_tables_deinit(&database->tables);
+    free(database);
 }
 
 static const struct store_functions functions = {
     .submit = sim_submit,
     .resolve = sim_resolve,
     .lookup = sim_lookup,
+    .follow = sim_follow,
     .query = sim_query,
     .load = sim_load,
     .fd = sim_fd,
@@ -219,20 +269,41 @@ static const struct store_functions functions = {
     .close = sim_close,
 };
 
-struct store *sim_store_create(uint64_t seed)
+static struct sim_store *node_create(struct sim_database *database, uint64_t seed)
 {
     struct sim_store *sim = calloc(1, sizeof(*sim));
     CHECK(sim != NULL);
     sim->store.functions = &functions;
+    sim->database = database;
     rng_init_seed(&sim->rng, seed);
     list_init(&sim->jobs);
-    sim_tables_init(sim);
+    list_append(&database->nodes, &sim->node);
+    return sim;
+}
+
+struct store *sim_store_create(uint64_t seed)
+{
+    struct sim_database *database = calloc(1, sizeof(*database));
+    CHECK(database != NULL);
+    sim_tables_init(&database->tables);
+    database->feed.next = 1;
+    list_init(&database->nodes);
+    return &node_create(database, seed)->store;
+}
+
+struct store *sim_store_attach(struct store *first, uint64_t seed)
+{
+    struct sim_database *database = ((struct sim_store *)first)->database;
+    struct sim_store *sim = node_create(database, seed);
+    LIST_FOR_EACH(node, &database->nodes) {
+        CONTAINER_OF(node, struct sim_store, node)->store.shared = true;
+    }
     return &sim->store;
 }
 
 const struct sim_tables *sim_store_tables(struct store *store)
 {
-    return &((struct sim_store *)store)->tables;
+    return &((struct sim_store *)store)->database->tables;
 }
 
 void sim_store_set_faults(struct store *store, const struct sim_faults *faults)
@@ -242,7 +313,7 @@ void sim_store_set_faults(struct store *store, const struct sim_faults *faults)
 
 void sim_store_set_now(struct store *store, int64_t now_ms)
 {
-    ((struct sim_store *)store)->now_ms = now_ms;
+    ((struct sim_store *)store)->database->now_ms = now_ms;
 }
 
 int64_t sim_store_next_ms(struct store *store)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of the simulated store: what a commit does to them, and reading
- * them back. A unit is written only if every seat is at the version it expects
- * and its key is free; otherwise nothing of it is.
+ * The tables of the simulated store and what a commit does to them. A unit is
+ * written only if everything it compares is as it expects and its key is free;
+ * otherwise nothing of it is.
  *
  * What a real store's constraints would refuse is a CHECK here: a lane that
  * tries to give a seat a second active hold is wrong, and the run says so. */
@@ -11,13 +11,18 @@
 #include "base/limits.h"
 #include "store/sim/sim_int.h"
 
-void sim_tables_init(struct sim_store *sim)
+static void tables_maps(struct sim_tables *tables, void (*act)(struct map *map))
 {
-    struct sim_tables *tables = &sim->tables;
-    struct map *maps[] = {&tables->orgs,    &tables->events, &tables->holds,  &tables->checkouts,
-                          &tables->tickets, &tables->keys,   &tables->batches};
+    struct map *maps[] = {&tables->orgs,  &tables->users,     &tables->events,
+                          &tables->holds, &tables->checkouts, &tables->tickets,
+                          &tables->keys,  &tables->batches,   &tables->dead_letters};
     for (size_t i = 0; i < COUNT_OF(maps); i++)
-        map_init(maps[i]);
+        act(maps[i]);
+}
+
+void sim_tables_init(struct sim_tables *tables)
+{
+    tables_maps(tables, map_init);
 }
 
 static void free_text(const char *text)
@@ -41,10 +46,32 @@ static void drop_layout(struct sim_event *event)
     free(event->document);
 }
 
-void sim_tables_deinit(struct sim_store *sim)
+static void free_outbox(struct sim_tables *tables)
 {
-    struct sim_tables *tables = &sim->tables;
     size_t position = 0;
+    struct dead_letter_row *letter;
+    while ((letter = map_next(&tables->dead_letters, &position)) != NULL) {
+        free_text(letter->delivery);
+        free_text(letter->type);
+        free_text(letter->body);
+        free_text(letter->reason);
+        free(letter);
+    }
+    while (tables->deliveries != NULL) {
+        struct sim_delivery *delivery = tables->deliveries;
+        tables->deliveries = delivery->next;
+        free_text(delivery->row.name);
+        free(delivery);
+    }
+}
+
+void sim_tables_deinit(struct sim_tables *tables)
+{
+    size_t position = 0;
+    struct user_row *user;
+    while ((user = map_next(&tables->users, &position)) != NULL)
+        free(user);
+    position = 0;
     struct org_row *org;
     while ((org = map_next(&tables->orgs, &position)) != NULL) {
         free_text(org->name);
@@ -81,13 +108,35 @@ void sim_tables_deinit(struct sim_store *sim)
         free(key->result);
         free(key);
     }
-    struct map *maps[] = {&tables->orgs,    &tables->events, &tables->holds,  &tables->checkouts,
-                          &tables->tickets, &tables->keys,   &tables->batches};
-    for (size_t i = 0; i < COUNT_OF(maps); i++)
-        map_deinit(maps[i]);
+    free_outbox(tables);
+    tables_maps(tables, map_deinit);
 }
 
-/* ---- Writing ---- */
+/* ---- Finding ---- */
+
+struct uuid sim_key_of_user(const struct uuid *org_id, const struct uuid *user_id)
+{
+    struct uuid id;
+    for (size_t i = 0; i < sizeof(id.bytes); i++)
+        id.bytes[i] = user_id->bytes[i] ^ org_id->bytes[i];
+    return id;
+}
+
+static struct uuid key_of_letter(const struct dead_letter_row *row)
+{
+    struct uuid id = row->id;
+    for (size_t i = 0; row->delivery[i] != '\0'; i++)
+        id.bytes[i % sizeof(id.bytes)] ^= (uint8_t)row->delivery[i];
+    return id;
+}
+
+struct sim_delivery *sim_find_delivery(struct sim_tables *tables, const char *name)
+{
+    struct sim_delivery *delivery = tables->deliveries;
+    while (delivery != NULL && strcmp(delivery->row.name, name) != 0)
+        delivery = delivery->next;
+    return delivery;
+}
 
 static struct uuid half_key(const struct uuid *org_id, const uint8_t key[32])
 {
@@ -97,48 +146,165 @@ static struct uuid half_key(const struct uuid *org_id, const uint8_t key[32])
     return id;
 }
 
-static struct sim_key *find_key(struct sim_store *sim, const struct uuid *org_id, const uint8_t key[32],
-                                int64_t now_ms)
+struct sim_key *sim_find_key(struct sim_tables *tables, const struct uuid *org_id, const uint8_t key[32],
+                             int64_t now_ms)
 {
     struct uuid id = half_key(org_id, key);
-    struct sim_key *found = map_get(&sim->tables.keys, &id);
+    struct sim_key *found = map_get(&tables->keys, &id);
     bool fresh = found != NULL && uuid_equal(&found->org_id, org_id) && memcmp(found->key, key, 32) == 0 &&
                  found->created_ms > now_ms - IDEMPOTENCY_HOURS * 3600 * 1000ll;
     return fresh ? found : NULL;
 }
 
+/* NULL: it is not of this layout any more. */
 static struct sim_seat *find_seat(struct sim_store *sim, const struct seat_row *row)
 {
-    struct sim_event *event = map_get(&sim->tables.events, &row->event_id);
-    CHECK(event != NULL);
-    CHECK(row->index < event->seat_count);
+    struct sim_event *event = map_get(&sim->database->tables.events, &row->event_id);
+    if (event == NULL || row->index >= event->seat_count)
+        return NULL;
     struct sim_seat *seat = &event->seats[row->index];
-    CHECK(uuid_equal(&seat->row.id, &row->id));
-    return seat;
+    return uuid_equal(&seat->row.id, &row->id) ? seat : NULL;
 }
 
-/* Are all seats of the unit as expected? Fills in what is there instead. */
+/* ---- Comparing: each marks what is not as expected, or is being written by another node ---- */
+
 static bool compare_seats(struct sim_store *sim, struct store_unit *unit)
 {
     bool same = true;
     for (struct seat_write *write = unit->seats; write != NULL; write = write->next) {
         const struct sim_seat *seat = find_seat(sim, &write->row);
-        write->missed = seat->row.version != write->row.version - 1;
-        write->current = seat->row;
+        write->current = seat != NULL ? seat->row
+                                      : (struct seat_row){.org_id = write->row.org_id,
+                                                          .event_id = write->row.event_id,
+                                                          .id = write->row.id,
+                                                          .index = write->row.index};
+        write->missed = write->current.version != write->row.version - 1 ||
+                        sim_locks_exclude(&sim->locked, &write->row.id, true);
         same = same && !write->missed;
     }
     return same;
 }
 
+static bool compare_checkouts(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = true;
+    for (struct checkout_write *write = unit->checkouts; write != NULL; write = write->next) {
+        const struct sim_checkout *checkout = map_get(&sim->database->tables.checkouts, &write->row.id);
+        int32_t version = checkout != NULL ? checkout->row.version : 0;
+        write->missed = !write->insert && (version != write->row.version - 1 ||
+                                           sim_locks_exclude(&sim->locked, &write->row.id, true));
+        same = same && !write->missed;
+    }
+    return same;
+}
+
+static int32_t event_version(struct sim_store *sim, const struct uuid *id)
+{
+    const struct sim_event *event = map_get(&sim->database->tables.events, id);
+    return event != NULL ? event->row.version : 0;
+}
+
+static bool compare_events(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = true;
+    for (struct event_check *check = unit->checks; check != NULL; check = check->next) {
+        check->missed = event_version(sim, &check->event_id) != check->version ||
+                        sim_locks_exclude(&sim->locked, &check->event_id, false);
+        same = same && !check->missed;
+    }
+    for (struct event_write *write = unit->events; write != NULL; write = write->next) {
+        write->missed = !write->insert && (event_version(sim, &write->row.id) != write->row.version - 1 ||
+                                           sim_locks_exclude(&sim->locked, &write->row.id, true));
+        same = same && !write->missed;
+    }
+    return same;
+}
+
+static int64_t block_taken(const struct sim_event *event, const struct uuid *block_id)
+{
+    int64_t taken = 0;
+    for (int32_t i = 0; i < event->seat_count; i++) {
+        enum seat_state state = event->seats[i].row.state;
+        taken +=
+            (state == SEAT_HELD || state == SEAT_SOLD) && uuid_equal(&event->seats[i].block_id, block_id);
+    }
+    return taken;
+}
+
+static bool claim_fits(struct sim_store *sim, const struct store_unit *unit, const struct block_claim *claim)
+{
+    const struct sim_event *event = map_get(&sim->database->tables.events, &claim->event_id);
+    int64_t capacity = -1;
+    for (int32_t i = 0; event != NULL && i < event->block_count; i++) {
+        if (uuid_equal(&event->blocks[i].id, &claim->block_id))
+            capacity = event->blocks[i].capacity;
+    }
+    if (capacity < 0)
+        return false;
+    for (const struct block_write *write = unit->blocks; write != NULL; write = write->next) {
+        if (uuid_equal(&write->row.id, &claim->block_id))
+            capacity = write->row.capacity;
+    }
+    int64_t taken = block_taken(event, &claim->block_id) + claim->count;
+    for (const struct block_claim *other = unit->claims; other != claim; other = other->next)
+        taken += uuid_equal(&other->block_id, &claim->block_id) ? other->count : 0;
+    return taken <= capacity && !sim_locks_exclude(&sim->locked, &claim->block_id, true);
+}
+
+static bool compare_claims(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = true;
+    for (struct block_claim *claim = unit->claims; claim != NULL; claim = claim->next) {
+        claim->missed = !claim_fits(sim, unit, claim);
+        same = same && !claim->missed;
+    }
+    return same;
+}
+
+static bool compare_layouts(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = true;
+    for (struct layout_write *write = unit->layouts; write != NULL; write = write->next) {
+        const struct sim_event *event = map_get(&sim->database->tables.events, &write->event_id);
+        write->missed = event != NULL && event->holds_ever > 0;
+        same = same && !write->missed;
+    }
+    return same;
+}
+
+static bool compare_deliveries(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = true;
+    for (struct delivery_write *write = unit->deliveries; write != NULL; write = write->next) {
+        const struct sim_delivery *delivery = sim_find_delivery(&sim->database->tables, write->row.name);
+        write->missed = (delivery != NULL ? delivery->row.version : 0) != write->row.version - 1;
+        same = same && !write->missed;
+    }
+    return same;
+}
+
+/* Every part, so that every mark is filled in. */
+static bool compare_unit(struct sim_store *sim, struct store_unit *unit)
+{
+    bool same = compare_seats(sim, unit);
+    same = compare_checkouts(sim, unit) && same;
+    same = compare_events(sim, unit) && same;
+    same = compare_claims(sim, unit) && same;
+    same = compare_layouts(sim, unit) && same;
+    return compare_deliveries(sim, unit) && same;
+}
+
+/* ---- Writing ---- */
+
 static void write_hold(struct sim_store *sim, const struct hold_write *write)
 {
-    struct sim_hold *hold = map_get(&sim->tables.holds, &write->row.id);
+    struct sim_hold *hold = map_get(&sim->database->tables.holds, &write->row.id);
     CHECK(write->insert == (hold == NULL));
     if (hold == NULL) {
         hold = calloc(1, sizeof(*hold));
         CHECK(hold != NULL);
-        map_put(&sim->tables.holds, &write->row.id, hold);
-        struct sim_event *event = map_get(&sim->tables.events, &write->row.event_id);
+        map_put(&sim->database->tables.holds, &write->row.id, hold);
+        struct sim_event *event = map_get(&sim->database->tables.events, &write->row.event_id);
         event->holds_ever++;
     } else {
         CHECK(hold->row.state == HOLD_ACTIVE);                      /* an ended hold never changes */
@@ -154,12 +320,12 @@ static void write_hold(struct sim_store *sim, const struct hold_write *write)
 
 static void write_checkout(struct sim_store *sim, const struct checkout_write *write)
 {
-    struct sim_checkout *checkout = map_get(&sim->tables.checkouts, &write->row.id);
+    struct sim_checkout *checkout = map_get(&sim->database->tables.checkouts, &write->row.id);
     CHECK(write->insert == (checkout == NULL));
     if (checkout == NULL) {
         checkout = calloc(1, sizeof(*checkout));
         CHECK(checkout != NULL);
-        map_put(&sim->tables.checkouts, &write->row.id, checkout);
+        map_put(&sim->database->tables.checkouts, &write->row.id, checkout);
     }
     char *token = copy_text(write->row.payment_token), *notes = copy_text(write->row.notes);
     free_text(checkout->row.payment_token);
@@ -171,12 +337,12 @@ static void write_checkout(struct sim_store *sim, const struct checkout_write *w
 
 static void write_event(struct sim_store *sim, const struct event_write *write)
 {
-    struct sim_event *event = map_get(&sim->tables.events, &write->row.id);
+    struct sim_event *event = map_get(&sim->database->tables.events, &write->row.id);
     CHECK(write->insert == (event == NULL));
     if (event == NULL) {
         event = calloc(1, sizeof(*event));
         CHECK(event != NULL);
-        map_put(&sim->tables.events, &write->row.id, event);
+        map_put(&sim->database->tables.events, &write->row.id, event);
     }
     char *name = copy_text(write->row.name);
     free_text(event->row.name);
@@ -186,7 +352,7 @@ static void write_event(struct sim_store *sim, const struct event_write *write)
 
 static void write_layout(struct sim_store *sim, const struct layout_write *write)
 {
-    struct sim_event *event = map_get(&sim->tables.events, &write->event_id);
+    struct sim_event *event = map_get(&sim->database->tables.events, &write->event_id);
     CHECK(event != NULL);
     drop_layout(event);
     event->document = copy_text(write->document);
@@ -214,11 +380,11 @@ static void write_layout(struct sim_store *sim, const struct layout_write *write
 static void write_key(struct sim_store *sim, const struct key_write *write)
 {
     struct uuid id = half_key(&write->org_id, write->key);
-    struct sim_key *key = map_get(&sim->tables.keys, &id);
+    struct sim_key *key = map_get(&sim->database->tables.keys, &id);
     if (key == NULL) {
         key = calloc(1, sizeof(*key));
         CHECK(key != NULL);
-        map_put(&sim->tables.keys, &id, key);
+        map_put(&sim->database->tables.keys, &id, key);
     }
     free(key->result);
     memcpy(key->key, write->key, 32);
@@ -235,6 +401,7 @@ static void write_seats(struct sim_store *sim, const struct store_unit *unit)
 {
     for (const struct seat_write *write = unit->seats; write != NULL; write = write->next) {
         struct sim_seat *seat = find_seat(sim, &write->row);
+        CHECK(seat != NULL);
         CHECK(seat->row.state == write->before);
         if (write->row.state == SEAT_SOLD)
             seat->times_sold++;
@@ -245,6 +412,51 @@ static void write_seats(struct sim_store *sim, const struct store_unit *unit)
     }
 }
 
+static void write_user(struct sim_store *sim, const struct user_write *write)
+{
+    struct uuid key = sim_key_of_user(&write->row.org_id, &write->row.id);
+    struct user_row *user = map_get(&sim->database->tables.users, &key);
+    if (user != NULL && write->seen)
+        return;
+    if (user == NULL) {
+        user = malloc(sizeof(*user));
+        CHECK(user != NULL);
+        *user = write->row;
+        map_put(&sim->database->tables.users, &key, user);
+    }
+    user->disabled = write->row.disabled;
+}
+
+static void write_delivery(struct sim_store *sim, const struct delivery_write *write)
+{
+    struct sim_delivery *delivery = sim_find_delivery(&sim->database->tables, write->row.name);
+    if (delivery == NULL) {
+        delivery = calloc(1, sizeof(*delivery));
+        CHECK(delivery != NULL);
+        delivery->row.name = copy_text(write->row.name);
+        delivery->next = sim->database->tables.deliveries;
+        sim->database->tables.deliveries = delivery;
+    }
+    const char *name = delivery->row.name;
+    delivery->row = write->row;
+    delivery->row.name = name;
+}
+
+static void write_dead_letter(struct sim_store *sim, const struct dead_letter_row *row)
+{
+    struct uuid key = key_of_letter(row);
+    if (map_get(&sim->database->tables.dead_letters, &key) != NULL)
+        return;
+    struct dead_letter_row *letter = malloc(sizeof(*letter));
+    CHECK(letter != NULL);
+    *letter = *row;
+    letter->delivery = copy_text(row->delivery);
+    letter->type = copy_text(row->type);
+    letter->body = copy_text(row->body);
+    letter->reason = copy_text(row->reason);
+    map_put(&sim->database->tables.dead_letters, &key, letter);
+}
+
 static void write_catalogue(struct sim_store *sim, const struct store_unit *unit)
 {
     for (const struct org_write *write = unit->orgs; write != NULL; write = write->next) {
@@ -252,14 +464,16 @@ static void write_catalogue(struct sim_store *sim, const struct store_unit *unit
         CHECK(org != NULL);
         *org = write->row;
         org->name = copy_text(write->row.name);
-        map_put(&sim->tables.orgs, &org->id, org);
+        map_put(&sim->database->tables.orgs, &org->id, org);
     }
+    for (const struct user_write *write = unit->users; write != NULL; write = write->next)
+        write_user(sim, write);
     for (const struct event_write *write = unit->events; write != NULL; write = write->next)
         write_event(sim, write);
     for (const struct layout_write *write = unit->layouts; write != NULL; write = write->next)
         write_layout(sim, write);
     for (const struct block_write *write = unit->blocks; write != NULL; write = write->next) {
-        struct sim_event *event = map_get(&sim->tables.events, &write->row.event_id);
+        struct sim_event *event = map_get(&sim->database->tables.events, &write->row.event_id);
         struct block_row *block = &event->blocks[write->row.ordinal];
         char *name = copy_text(write->row.name);
         free_text(block->name);
@@ -280,12 +494,16 @@ static void write_unit(struct sim_store *sim, struct store_unit *unit)
         struct ticket_row *ticket = malloc(sizeof(*ticket));
         CHECK(ticket != NULL);
         *ticket = write->row;
-        map_put(&sim->tables.tickets, &ticket->id, ticket);
+        map_put(&sim->database->tables.tickets, &ticket->id, ticket);
     }
     for (const struct audit_write *write = unit->audits; write != NULL; write = write->next) {
-        sim->tables.audit_count++;
-        sim->tables.audits[write->row.action]++;
+        sim->database->tables.audit_count++;
+        sim->database->tables.audits[write->row.action]++;
     }
+    for (const struct delivery_write *write = unit->deliveries; write != NULL; write = write->next)
+        write_delivery(sim, write);
+    for (const struct dead_letter_write *write = unit->dead_letters; write != NULL; write = write->next)
+        write_dead_letter(sim, &write->row);
     write_seats(sim, unit);
     if (unit->key != NULL)
         write_key(sim, unit->key);
@@ -293,147 +511,24 @@ static void write_unit(struct sim_store *sim, struct store_unit *unit)
 
 void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
 {
-    CHECK(map_get(&sim->tables.batches, &batch->id) == NULL);
-    map_put(&sim->tables.batches, &batch->id, sim);
-    sim->tables.commit_count++;
+    struct sim_tables *tables = &sim->database->tables;
+    CHECK(map_get(&tables->batches, &batch->id) == NULL);
+    map_put(&tables->batches, &batch->id, tables);
+    tables->commit_count++;
     LIST_FOR_EACH(node, &batch->units) {
         struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
         const struct key_write *key = unit->key;
-        if (key != NULL && find_key(sim, &key->org_id, key->key, key->created_ms) != NULL) {
+        if (key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
             unit->result = UNIT_KEY_TAKEN;
-        } else if (!compare_seats(sim, unit)) {
+        } else if (!compare_unit(sim, unit)) {
             unit->result = UNIT_MISSED;
-            sim->tables.miss_count++;
+            tables->miss_count++;
         } else {
             unit->result = UNIT_OK;
             write_unit(sim, unit);
         }
     }
-}
-
-/* ---- Reading ---- */
-
-static void copy_hold(struct store_lookup *lookup, const struct sim_hold *hold)
-{
-    struct hold_row *row = &lookup->holds[lookup->hold_count++];
-    *row = hold->row;
-    row->cart_token = arena_text(lookup->arena, hold->row.cart_token);
-    row->notes = arena_text(lookup->arena, hold->row.notes);
-}
-
-static bool is_wanted(const struct sim_store *sim, const struct store_lookup *lookup,
-                      const struct sim_hold *hold)
-{
-    if (lookup->kind == LOOKUP_CHECKOUT)
-        return uuid_equal(&hold->row.checkout_id, &lookup->id);
-    const struct sim_event *event = map_get(&sim->tables.events, &hold->row.event_id);
-    int64_t due_ms = hold->row.held_until_ms + event->row.policy.release_grace_seconds * 1000ll;
-    return hold->row.state == HOLD_ACTIVE && due_ms <= lookup->now_ms && lookup->hold_count < lookup->limit;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    return uuid_compare(&((const struct hold_row *)a)->id, &((const struct hold_row *)b)->id);
-}
-
-static void read_holds(struct sim_store *sim, struct store_lookup *lookup)
-{
-    lookup->holds = ARENA_ARRAY(lookup->arena, struct hold_row, sim->tables.holds.count + 1);
-    size_t position = 0;
-    struct sim_hold *hold;
-    while ((hold = map_next(&sim->tables.holds, &position)) != NULL) {
-        if (is_wanted(sim, lookup, hold))
-            copy_hold(lookup, hold);
-    }
-    qsort(lookup->holds, (size_t)lookup->hold_count, sizeof(struct hold_row), compare_rows);
-}
-
-static void read_checkout(struct sim_store *sim, struct store_lookup *lookup)
-{
-    struct sim_checkout *checkout = map_get(&sim->tables.checkouts, &lookup->id);
-    if (checkout == NULL || !uuid_equal(&checkout->row.org_id, &lookup->org_id))
-        return;
-    lookup->found = true;
-    lookup->checkout = checkout->row;
-    lookup->checkout.payment_token = arena_text(lookup->arena, checkout->row.payment_token);
-    lookup->checkout.notes = arena_text(lookup->arena, checkout->row.notes);
-    read_holds(sim, lookup);
-    lookup->tickets = ARENA_ARRAY(lookup->arena, struct ticket_row, sim->tables.tickets.count + 1);
-    size_t position = 0;
-    struct ticket_row *ticket;
-    while ((ticket = map_next(&sim->tables.tickets, &position)) != NULL) {
-        if (uuid_equal(&ticket->checkout_id, &lookup->id))
-            lookup->tickets[lookup->ticket_count++] = *ticket;
-    }
-}
-
-void sim_tables_lookup(struct sim_store *sim, struct store_lookup *lookup)
-{
-    lookup->found = false;
-    lookup->hold_count = 0;
-    lookup->ticket_count = 0;
-    if (lookup->kind == LOOKUP_KEY) {
-        struct sim_key *key = find_key(sim, &lookup->org_id, lookup->key, lookup->now_ms);
-        lookup->found = key != NULL;
-        if (key != NULL) {
-            memcpy(lookup->body, key->body, 32);
-            lookup->result = arena_copy(lookup->arena, key->result, key->result_size);
-            lookup->result_size = key->result_size;
-        }
-    } else if (lookup->kind == LOOKUP_HOLD) {
-        struct sim_hold *hold = map_get(&sim->tables.holds, &lookup->id);
-        lookup->found = hold != NULL && uuid_equal(&hold->row.org_id, &lookup->org_id);
-        lookup->holds = ARENA_NEW(lookup->arena, struct hold_row);
-        if (lookup->found)
-            copy_hold(lookup, hold);
-    } else if (lookup->kind == LOOKUP_CHECKOUT) {
-        read_checkout(sim, lookup);
-    } else {
-        read_holds(sim, lookup);
-        lookup->found = lookup->hold_count > 0;
-    }
-}
-
-static enum err load_event(const struct sim_event *event, const struct store_loader *loader, void *context)
-{
-    enum err err = loader->on_event(context, &event->row);
-    if (err != ERR_OK || event->document == NULL)
-        return err;
-    err = loader->on_layout(context, &event->row.id, event->document, event->blocks, event->block_count,
-                            event->holds_ever);
-    for (int32_t i = 0; i < event->seat_count && err == ERR_OK; i++)
-        err = loader->on_seat(context, &event->seats[i].row);
-    return err;
-}
-
-static bool is_open(const struct checkout_row *row)
-{
-    return row->state == CHECKOUT_PENDING_PAYMENT || row->state == CHECKOUT_PROCESSING ||
-           row->refund == REFUND_OWED;
-}
-
-enum err sim_tables_load(struct sim_store *sim, const struct store_loader *loader, void *context)
-{
-    enum err err = ERR_OK;
-    size_t position = 0;
-    struct org_row *org;
-    while (err == ERR_OK && (org = map_next(&sim->tables.orgs, &position)) != NULL)
-        err = loader->on_org(context, org);
-    position = 0;
-    struct sim_event *event;
-    while (err == ERR_OK && (event = map_next(&sim->tables.events, &position)) != NULL)
-        err = load_event(event, loader, context);
-    position = 0;
-    struct sim_hold *hold;
-    while (err == ERR_OK && (hold = map_next(&sim->tables.holds, &position)) != NULL) {
-        if (hold->row.state == HOLD_ACTIVE)
-            err = loader->on_hold(context, &hold->row);
-    }
-    position = 0;
-    struct sim_checkout *checkout;
-    while (err == ERR_OK && (checkout = map_next(&sim->tables.checkouts, &position)) != NULL) {
-        if (is_open(&checkout->row))
-            err = loader->on_checkout(context, &checkout->row);
-    }
-    return err;
+    sim_feed_add(sim, batch);
+    if (batch->purge_before_ms != 0)
+        sim_feed_purge(sim->database, batch);
 }

@@ -94,6 +94,6 @@ bool row_read_seat(sqlite3_stmt *statement, int32_t index, struct seat_row *out)
 bool row_read_hold(sqlite3_stmt *statement, struct arena *arena, struct hold_row *out);
 bool row_read_checkout(sqlite3_stmt *statement, struct arena *arena, struct checkout_row *out);
 bool row_read_ticket(sqlite3_stmt *statement, struct ticket_row *out);
-bool row_read_event(sqlite3_stmt *statement, struct event_row *out);
+bool row_read_event(sqlite3_stmt *statement, struct arena *arena, struct event_row *out);
 
 #endif

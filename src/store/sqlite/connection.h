@@ -16,8 +16,9 @@ enum {
     USE_LOOKUP = 1 << 1,
     USE_QUERY = 1 << 2,
     USE_LOAD = 1 << 3,
+    USE_FOLLOW = 1 << 4,
 };
-#define USE_READ (USE_LOOKUP | USE_QUERY | USE_LOAD)
+#define USE_READ (USE_LOOKUP | USE_QUERY | USE_LOAD | USE_FOLLOW)
 
 /* X(identifier, file under sql/ without .sql, used by). */
 /* clang-format off */
@@ -33,10 +34,15 @@ enum {
     X(BATCH_PROBE, "batch_probe", USE_WRITE)                        \
     X(BATCH_PURGE, "batch_purge", USE_WRITE)                        \
     X(KEY_PURGE, "key_purge", USE_WRITE)                            \
+    X(CHANGE_PURGE, "change_purge", USE_WRITE)                      \
     X(KEY_INSERT, "key_insert", USE_WRITE)                          \
     X(KEY_DELETE_OLD, "key_delete_old", USE_WRITE)                  \
     X(SEAT_UPDATE, "seat_update", USE_WRITE)                        \
     X(SEAT_AT, "seat_at", USE_WRITE)                                \
+    X(CHECKOUT_VERSION, "checkout_version", USE_WRITE)              \
+    X(EVENT_VERSION, "event_version", USE_WRITE)                    \
+    X(DELIVERY_VERSION, "delivery_version", USE_WRITE)              \
+    X(BLOCK_ROOM, "block_room", USE_WRITE)                          \
     X(HOLD_INSERT, "hold_insert", USE_WRITE)                        \
     X(HOLD_UPDATE, "hold_update", USE_WRITE)                        \
     X(HOLD_END, "hold_end", USE_WRITE)                              \
@@ -46,6 +52,7 @@ enum {
     X(TICKET_UPDATE, "ticket_update", USE_WRITE)                    \
     X(AUDIT_INSERT, "audit_insert", USE_WRITE)                      \
     X(USER_WRITE, "user_write", USE_WRITE)                          \
+    X(USER_SEEN, "user_seen", USE_WRITE)                            \
     X(ORGANIZATION_INSERT, "organization_insert", USE_WRITE)        \
     X(EVENT_INSERT, "event_insert", USE_WRITE)                      \
     X(EVENT_UPDATE, "event_update", USE_WRITE)                      \
@@ -55,9 +62,11 @@ enum {
     X(SEAT_INSERT, "seat_insert", USE_WRITE)                        \
     X(SEAT_DELETE_ALL, "seat_delete_all", USE_WRITE)                \
     X(SEAT_PLACE_NEXT, "seat_place_next", USE_WRITE)                \
-    X(LAYOUT_AT, "layout_at", USE_WRITE | USE_LOAD)                 \
+    X(LAYOUT_AT, "layout_at", USE_WRITE | USE_LOOKUP | USE_LOAD)    \
     X(LAYOUT_WRITE, "layout_write", USE_WRITE)                      \
     X(SNAPSHOT_WRITE, "snapshot_write", USE_WRITE)                  \
+    X(DELIVERY_WRITE, "delivery_write", USE_WRITE)                  \
+    X(DEAD_LETTER_INSERT, "dead_letter_insert", USE_WRITE)          \
     X(CHANGE_INSERT, "change_insert", USE_WRITE)                    \
     X(STATS_INSERT, "stats_insert", USE_WRITE)                      \
     X(STATS_DELETE_ALL, "stats_delete_all", USE_WRITE)              \
@@ -69,6 +78,13 @@ enum {
     X(LOOKUP_CHECKOUT, "lookup_checkout", USE_LOOKUP)               \
     X(LOOKUP_CHECKOUT_HOLDS, "lookup_checkout_holds", USE_LOOKUP)   \
     X(LOOKUP_CHECKOUT_TICKETS, "lookup_checkout_tickets", USE_LOOKUP) \
+    X(LOOKUP_EVENT, "lookup_event", USE_LOOKUP)                     \
+    X(LOOKUP_EVENT_SEATS, "lookup_event_seats", USE_LOOKUP)         \
+    X(LOOKUP_USER, "lookup_user", USE_LOOKUP)                       \
+    X(LOOKUP_ORGANIZATION, "lookup_organization", USE_LOOKUP)       \
+    X(LOOKUP_DELIVERY, "lookup_delivery", USE_LOOKUP)               \
+    X(CHANGE_ENDS, "change_ends", USE_FOLLOW | USE_LOAD)            \
+    X(CHANGE_FOLLOW, "change_follow", USE_FOLLOW)                   \
     X(QUERY_AUDIT, "query_audit", USE_QUERY)                        \
     X(QUERY_AUDIT_LAST, "query_audit_last", USE_QUERY)              \
     X(QUERY_CHECKOUTS, "query_checkouts", USE_QUERY)                \
@@ -77,11 +93,13 @@ enum {
     X(QUERY_ANALYTICS, "query_analytics", USE_QUERY)                \
     X(QUERY_HOLD_COUNT, "query_hold_count", USE_QUERY)              \
     X(QUERY_USERS, "query_users", USE_QUERY)                        \
+    X(QUERY_DEAD_LETTERS, "query_dead_letters", USE_QUERY)          \
+    X(QUERY_DEAD_LETTERS_LAST, "query_dead_letters_last", USE_QUERY)\
     X(LOAD_ORGANIZATIONS, "load_organizations", USE_LOAD)           \
     X(LOAD_USERS, "load_users", USE_LOAD)                           \
     X(LOAD_EVENTS, "load_events", USE_LOAD)                         \
-    X(LOAD_BLOCKS, "load_blocks", USE_LOAD)                         \
-    X(LOAD_HOLDS_EVER, "load_holds_ever", USE_LOAD)                 \
+    X(LOAD_BLOCKS, "load_blocks", USE_LOOKUP | USE_LOAD)            \
+    X(HOLDS_EVER, "holds_ever", USE_WRITE | USE_LOOKUP | USE_LOAD)  \
     X(LOAD_SEATS, "load_seats", USE_LOAD)                           \
     X(LOAD_HOLDS, "load_holds", USE_LOAD)                           \
     X(LOAD_CHECKOUTS, "load_checkouts", USE_LOAD)

@@ -2,7 +2,7 @@
  * The query thread: lists for people, as JSON rows. Columns and their form are
  * in store/query.h; which rows, in sql/query_*.sql.
  *
- * Invariants: (1) every list is of one organization. (2) A page costs a bounded
+ * Invariants: (1) every list is of one organization, but for dead letters, which an operator sees of all. (2) A page costs a bounded
  * amount of work: where no index serves the filters, it walks back over at most
  * SCAN_ROW_COUNT_MAX rows and says with `next` where to go on, even if the page
  * is not full. (3) Pages followed by `next` give each row once, whatever is
@@ -147,6 +147,25 @@ static int query_checkouts(struct connection *connection, struct page *page)
     return rc;
 }
 
+static int query_dead_letters(struct connection *connection, struct page *page)
+{
+    struct store_query *query = page->query;
+    int64_t before, floor;
+    int rc = range_choose(connection, query, STATEMENT_QUERY_DEAD_LETTERS_LAST, &before, &floor);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_QUERY_DEAD_LETTERS);
+    bind_int(statement, 1, before);
+    bind_int(statement, 2, floor);
+    bind_uuid(statement, 3, &query->org_id);
+    bind_int(statement, 4, query->limit);
+    bind_time(statement, 5, query->since_ms);
+    page->cursor_column = sqlite3_column_count(statement) - 1;
+    rc = page_read(page, statement);
+    query->next = range_next(page, floor);
+    return rc;
+}
+
 static int query_occupancy_history(struct connection *connection, struct page *page)
 {
     struct store_query *query = page->query;
@@ -199,6 +218,8 @@ static int query_answer(struct connection *connection, struct page *page)
         bind_uuid(statement, 1, &query->org_id);
         bind_uuid(statement, 2, &query->user_id);
         return page_read(page, statement);
+    case QUERY_DEAD_LETTERS:
+        return query_dead_letters(connection, page);
     case QUERY_KIND_COUNT:
         break;
     }

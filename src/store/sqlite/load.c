@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "store/sqlite/cells.h"
+#include "store/sqlite/layout_read.h"
 #include "store/sqlite/sqlite_int.h"
 
 struct load {
@@ -31,6 +32,20 @@ static enum err load_end(sqlite3_stmt *statement, int rc, enum err err)
     if (err != ERR_OK || rc == SQLITE_DONE)
         return err;
     return connection_err(reset != SQLITE_OK ? reset : rc);
+}
+
+/* Whoever follows the change feed from here misses nothing: it is of the same snapshot. */
+static enum err load_position(struct load *load)
+{
+    struct feed_position position = {.id = 0};
+    sqlite3_stmt *statement = connection_statement(&load->connection, STATEMENT_CHANGE_ENDS);
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        position.id = cell_int(statement, 1);
+    enum err err = load_end(statement, rc == SQLITE_ROW ? SQLITE_DONE : rc, ERR_OK);
+    if (err != ERR_OK || load->loader->on_position == NULL) /* whoever does not follow need not know */
+        return err;
+    return load->loader->on_position(load->context, &position);
 }
 
 static enum err load_organizations(struct load *load)
@@ -62,50 +77,6 @@ static enum err load_users(struct load *load)
     return load_end(statement, rc, err);
 }
 
-static enum err load_blocks(struct load *load, const struct event_row *event, struct block_row **out,
-                            int32_t *out_count)
-{
-    sqlite3_stmt *statement = connection_statement(&load->connection, STATEMENT_LOAD_BLOCKS);
-    bind_uuid(statement, 1, &event->org_id);
-    bind_uuid(statement, 2, &event->id);
-    struct block_row *rows = NULL;
-    int32_t count = 0, capacity = 0;
-    int rc;
-    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (count == capacity) {
-            capacity = capacity == 0 ? 64 : capacity * 2;
-            struct block_row *grown = ARENA_ARRAY(&load->arena, struct block_row, capacity);
-            for (int32_t i = 0; i < count; i++)
-                grown[i] = rows[i];
-            rows = grown;
-        }
-        struct block_row *row = &rows[count++];
-        row->org_id = cell_uuid(statement, 0);
-        row->event_id = cell_uuid(statement, 1);
-        row->id = cell_uuid(statement, 2);
-        cell_code(statement, 3, row->section);
-        row->subsection = (int32_t)cell_int(statement, 4);
-        row->ordinal = (int32_t)cell_int(statement, 5);
-        row->name = arena_text(&load->arena, cell_text(statement, 6));
-        row->capacity = (int32_t)cell_int(statement, 7);
-        row->price_cents = cell_int(statement, 8);
-    }
-    *out = rows;
-    *out_count = count;
-    return load_end(statement, rc, ERR_OK);
-}
-
-static enum err load_holds_ever(struct load *load, const struct event_row *event, int64_t *count)
-{
-    sqlite3_stmt *statement = connection_statement(&load->connection, STATEMENT_LOAD_HOLDS_EVER);
-    bind_uuid(statement, 1, &event->org_id);
-    bind_uuid(statement, 2, &event->id);
-    int rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW)
-        *count = cell_int(statement, 0);
-    return load_end(statement, rc == SQLITE_ROW ? SQLITE_DONE : rc, ERR_OK);
-}
-
 static enum err load_seats(struct load *load, int64_t first, int64_t count)
 {
     sqlite3_stmt *statement = connection_statement(&load->connection, STATEMENT_LOAD_SEATS);
@@ -126,31 +97,14 @@ static enum err load_seats(struct load *load, int64_t first, int64_t count)
 /* Blocks, document and seats of one event, if it has them. */
 static enum err load_layout(struct load *load, const struct event_row *event)
 {
-    sqlite3_stmt *statement = connection_statement(&load->connection, STATEMENT_LAYOUT_AT);
-    bind_uuid(statement, 1, &event->org_id);
-    bind_uuid(statement, 2, &event->id);
-    struct block_row *blocks;
-    int32_t block_count;
-    int64_t first = 0, count = 0, holds_ever = 0;
-    const char *document = NULL;
+    struct layout_read layout;
     arena_reset(&load->arena);
-    int rc = sqlite3_step(statement);
-    if (rc == SQLITE_ROW) {
-        first = cell_int(statement, 0);
-        count = cell_int(statement, 1);
-        document = arena_text(&load->arena, cell_text(statement, 2));
-    }
-    enum err err = load_end(statement, rc == SQLITE_ROW ? SQLITE_DONE : rc, ERR_OK);
-    if (err != ERR_OK || document == NULL)
+    enum err err = layout_read(&load->connection, &event->org_id, &event->id, &load->arena, &layout);
+    if (err != ERR_OK || layout.document == NULL)
         return err;
-    err = load_blocks(load, event, &blocks, &block_count);
-    if (err == ERR_OK)
-        err = load_holds_ever(load, event, &holds_ever);
-    if (err == ERR_OK)
-        err = load->loader->on_layout(load->context, &event->id, document, blocks, block_count, holds_ever);
-    if (err == ERR_OK)
-        err = load_seats(load, first, count);
-    return err;
+    err = load->loader->on_layout(load->context, &event->id, layout.document, layout.blocks,
+                                  layout.block_count, layout.holds_ever);
+    return err == ERR_OK ? load_seats(load, layout.place_first, layout.seat_count) : err;
 }
 
 static enum err load_events(struct load *load)
@@ -160,7 +114,7 @@ static enum err load_events(struct load *load)
     int rc = SQLITE_DONE;
     while (err == ERR_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         struct event_row row;
-        if (!row_read_event(statement, &row)) {
+        if (!row_read_event(statement, NULL, &row)) {
             err = ERR_STORE_CORRUPT;
             break;
         }
@@ -208,6 +162,8 @@ enum err sqlite_load(struct store *store, const struct store_loader *loader, voi
         err = connection_prepare(&load.connection, USE_LOAD, why, sizeof(why));
     if (err == ERR_OK)
         err = connection_err(connection_run(&load.connection, STATEMENT_BEGIN_READ));
+    if (err == ERR_OK)
+        err = load_position(&load);
     if (err == ERR_OK)
         err = load_organizations(&load);
     if (err == ERR_OK)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lookup thread: answers the lane's questions about things that are not in
- * memory — keys, holds and checkouts that have ended, holds that are overdue.
+ * memory — keys, holds and checkouts that have ended, holds that are overdue,
+ * and whatever another node may have changed.
  * It takes all that wait and answers them from one snapshot; the answers go
  * back through store_poll().
  *
- * Invariants: (1) a lookup sees every batch whose on_done has run. (2) Every
- * lookup names its organization; only LOOKUP_DUE_HOLDS goes over all. (3) What
+ * Invariants: (1) a lookup sees every batch whose on_done has run. (2) A
+ * lookup of what an organization owns names it; only LOOKUP_DUE_HOLDS goes over all. (3) What
  * is found is copied into the lookup's arena. (4) It never waits for lists for
  * people: those have a thread of their own. */
 #include <string.h>
 
 #include "base/limits.h"
 #include "store/sqlite/cells.h"
+#include "store/sqlite/layout_read.h"
 #include "store/sqlite/sqlite_int.h"
 
 #define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
@@ -130,6 +132,100 @@ static int lookup_checkout(struct connection *connection, struct store_lookup *l
     return lookup_read_tickets(statement, lookup);
 }
 
+/* Steps a statement to the one row it may have. */
+static int lookup_step(sqlite3_stmt *statement, struct store_lookup *lookup)
+{
+    int rc = sqlite3_step(statement);
+    lookup->found = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int lookup_seat_ids(struct connection *connection, struct store_lookup *lookup, int64_t first,
+                           int64_t count)
+{
+    lookup->seat_ids = ARENA_ARRAY(lookup->arena, struct uuid, count + 1);
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_EVENT_SEATS);
+    bind_int(statement, 1, first);
+    bind_int(statement, 2, count);
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW && lookup->seat_count < count)
+        lookup->seat_ids[lookup->seat_count++] = cell_uuid(statement, 0);
+    int reset = sqlite3_reset(statement);
+    if (rc != SQLITE_DONE)
+        return reset != SQLITE_OK ? reset : SQLITE_CORRUPT;
+    return lookup->seat_count == count ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+static int lookup_event(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_EVENT);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    int rc = lookup_step(statement, lookup);
+    bool known = !lookup->found || row_read_event(statement, lookup->arena, &lookup->event);
+    (void)sqlite3_reset(statement);
+    if (rc != SQLITE_OK || !lookup->found)
+        return rc;
+    struct layout_read layout;
+    enum err err = layout_read(connection, &lookup->org_id, &lookup->id, lookup->arena, &layout);
+    if (!known || err == ERR_STORE_CORRUPT)
+        return SQLITE_CORRUPT;
+    if (err != ERR_OK)
+        return SQLITE_IOERR;
+    if (layout.document == NULL)
+        return SQLITE_OK;
+    lookup->document = layout.document;
+    lookup->blocks = layout.blocks;
+    lookup->block_count = layout.block_count;
+    lookup->holds_ever = layout.holds_ever;
+    return lookup_seat_ids(connection, lookup, layout.place_first, layout.seat_count);
+}
+
+static int lookup_user(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_USER);
+    bind_uuid(statement, 1, &lookup->org_id);
+    bind_uuid(statement, 2, &lookup->id);
+    int rc = lookup_step(statement, lookup);
+    if (lookup->found)
+        lookup->user = (struct user_row){.org_id = cell_uuid(statement, 0),
+                                         .id = cell_uuid(statement, 1),
+                                         .disabled = cell_int(statement, 2) != 0,
+                                         .created_ms = cell_int(statement, 3)};
+    (void)sqlite3_reset(statement);
+    return rc;
+}
+
+static int lookup_org(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_ORGANIZATION);
+    bind_uuid(statement, 1, &lookup->id);
+    int rc = lookup_step(statement, lookup);
+    if (lookup->found)
+        lookup->org = (struct org_row){.id = cell_uuid(statement, 0),
+                                       .name = arena_text(lookup->arena, cell_text(statement, 1)),
+                                       .created_ms = cell_int(statement, 2)};
+    (void)sqlite3_reset(statement);
+    return rc;
+}
+
+static int lookup_delivery(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_DELIVERY);
+    bind_text(statement, 1, lookup->name);
+    int rc = lookup_step(statement, lookup);
+    if (lookup->found)
+        lookup->delivery = (struct delivery_row){.name = arena_text(lookup->arena, cell_text(statement, 0)),
+                                                 .position = {.from = cell_int(statement, 1),
+                                                              .to = cell_int(statement, 2),
+                                                              .id = cell_int(statement, 3)},
+                                                 .node = cell_uuid(statement, 4),
+                                                 .lease_until_ms = cell_int(statement, 5),
+                                                 .version = (int32_t)cell_int(statement, 6)};
+    (void)sqlite3_reset(statement);
+    return rc;
+}
+
 static int lookup_answer(struct connection *connection, struct store_lookup *lookup)
 {
     switch (lookup->kind) {
@@ -141,6 +237,14 @@ static int lookup_answer(struct connection *connection, struct store_lookup *loo
         return lookup_checkout(connection, lookup);
     case LOOKUP_DUE_HOLDS:
         return lookup_due_holds(connection, lookup);
+    case LOOKUP_EVENT:
+        return lookup_event(connection, lookup);
+    case LOOKUP_USER:
+        return lookup_user(connection, lookup);
+    case LOOKUP_ORG:
+        return lookup_org(connection, lookup);
+    case LOOKUP_DELIVERY:
+        return lookup_delivery(connection, lookup);
     }
     CHECK(false && "a kind of lookup that does not exist");
     return SQLITE_MISUSE;
@@ -156,6 +260,12 @@ static void lookup_clear(struct store_lookup *lookup)
     lookup->hold_count = 0;
     lookup->tickets = NULL;
     lookup->ticket_count = 0;
+    lookup->document = NULL;
+    lookup->blocks = NULL;
+    lookup->block_count = 0;
+    lookup->seat_ids = NULL;
+    lookup->seat_count = 0;
+    lookup->holds_ever = 0;
 }
 
 /* A closed connection is one that failed: it is opened again for the next turn. */

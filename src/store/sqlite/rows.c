@@ -75,6 +75,9 @@ bool row_read_checkout(sqlite3_stmt *statement, struct arena *arena, struct chec
     out->ended_ms = cell_int(statement, 13);
     out->payment_token = row_text(statement, 14, arena);
     out->notes = row_text(statement, 15, arena);
+    out->version = (int32_t)cell_int(statement, 16);
+    out->payer = cell_uuid(statement, 17);
+    out->payer_until_ms = cell_int(statement, 18);
     return state != NULL && checkout_state_parse(state, &out->state) && refund != NULL &&
            refund_state_parse(refund, &out->refund) && row_reason(statement, 6, &out->reason);
 }
@@ -98,18 +101,19 @@ bool row_read_ticket(sqlite3_stmt *statement, struct ticket_row *out)
     return code != NULL;
 }
 
-bool row_read_event(sqlite3_stmt *statement, struct event_row *out)
+bool row_read_event(sqlite3_stmt *statement, struct arena *arena, struct event_row *out)
 {
     const char *state = cell_text(statement, 3);
     out->org_id = cell_uuid(statement, 0);
     out->id = cell_uuid(statement, 1);
-    out->name = cell_text(statement, 2);
+    out->name = row_text(statement, 2, arena);
     out->sale_start_ms = cell_int_or(statement, 4, TIME_NONE);
     out->sale_end_ms = cell_int_or(statement, 5, TIME_MAX);
     cell_code(statement, 6, out->currency);
     out->created_ms = cell_int(statement, 7);
     out->updated_ms = cell_int(statement, 8);
-    int at = 9;
+    out->version = (int32_t)cell_int(statement, 9);
+    int at = 10;
 #define READ_POLICY(name, initial, least, most) out->policy.name = (int32_t)cell_int(statement, at++);
     POLICY_MAP(READ_POLICY)
 #undef READ_POLICY

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The SQLite store as a whole: opens it in the right order, starts its three
+ * The SQLite store as a whole: opens it in the right order, starts its four
  * threads, takes calls and hands them on, and closes it.
  *
  *   path → lock, made 0600 → open → check → write-ahead log → migrate → prepare → threads
@@ -42,6 +42,11 @@ static enum err sqlite_lookup(struct store *store, struct store_lookup *lookup)
     return worker_post(&sqlite_of(store)->lookups, &lookup->node);
 }
 
+static enum err sqlite_follow(struct store *store, struct store_follow *follow)
+{
+    return worker_post(&sqlite_of(store)->follows, &follow->node);
+}
+
 static enum err sqlite_query(struct store *store, struct store_query *query)
 {
     return worker_post(&sqlite_of(store)->queries, &query->node);
@@ -74,12 +79,14 @@ static void sqlite_close(struct store *store)
     struct sqlite_store *sqlite = sqlite_of(store);
     worker_stop(&sqlite->writer.worker);
     worker_stop(&sqlite->lookups);
+    worker_stop(&sqlite->follows);
     worker_stop(&sqlite->queries);
     if (sqlite->done.fd >= 0)
         done_poll(&sqlite->done);
     writer_close(sqlite);
     worker_deinit(&sqlite->writer.worker);
     worker_deinit(&sqlite->lookups);
+    worker_deinit(&sqlite->follows);
     worker_deinit(&sqlite->queries);
     done_deinit(&sqlite->done);
     file_unlock(&sqlite->file);
@@ -90,6 +97,7 @@ static const struct store_functions sqlite_functions = {
     .submit = sqlite_submit,
     .resolve = sqlite_resolve,
     .lookup = sqlite_lookup,
+    .follow = sqlite_follow,
     .query = sqlite_query,
     .load = sqlite_load,
     .fd = sqlite_fd,
@@ -138,6 +146,8 @@ static enum err sqlite_start_threads(struct sqlite_store *sqlite, char *why, siz
     if (err == ERR_OK)
         err = worker_start(&sqlite->lookups, "store-lookup", lookup_main, sqlite);
     if (err == ERR_OK)
+        err = worker_start(&sqlite->follows, "store-follow", follow_main, sqlite);
+    if (err == ERR_OK)
         err = worker_start(&sqlite->queries, "store-query", query_main, sqlite);
     if (err != ERR_OK)
         snprintf(why, why_size, "The store's threads cannot be started.");
@@ -175,6 +185,7 @@ static struct sqlite_store *sqlite_create(void)
     atomic_init(&sqlite->up, true);
     worker_init(&sqlite->writer.worker);
     worker_init(&sqlite->lookups);
+    worker_init(&sqlite->follows);
     worker_init(&sqlite->queries);
     return sqlite;
 }

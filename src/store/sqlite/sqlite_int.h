@@ -4,6 +4,7 @@
  *   lane ──submit──▶ writer thread ──one transaction a batch──▶ file
  *     ▲                   │
  *     └── store_poll ◀── done ◀── lookup thread ◀──lookup── lane
+ *                          └───── follow thread ◀──follow── lane
  *                                 query thread  ◀──query─── loops */
 #ifndef HOLDFAST_STORE_SQLITE_SQLITE_INT_H
 #define HOLDFAST_STORE_SQLITE_SQLITE_INT_H
@@ -45,6 +46,7 @@ struct writer {
     int log_page_count;        /* pages in the write-ahead log after the last commit */
     int checkpoint_at;         /* that many pages: time for the next checkpoint */
     struct map places;         /* by event id: struct event_places */
+    struct map versions;       /* by event id: struct event_version */
     struct stats stats;        /* of the batch at hand */
     struct buf changes;        /* the same */
     char why[SQLITE_WHY_SIZE]; /* why the last unit was refused */
@@ -57,6 +59,7 @@ struct sqlite_store {
     _Atomic bool up;
     struct writer writer;
     struct worker lookups;
+    struct worker follows;
     struct worker queries;
 };
 
@@ -70,6 +73,12 @@ void *writer_main(void *sqlite);
  * writer->why filled; SQLITE_NOTFOUND means that a row to be updated was not there. */
 int unit_write(struct writer *writer, struct store_unit *unit) MUST_CHECK;
 
+/* Everything the unit compares, its key and its seats: UNIT_OK, or nothing of it was written. Results as above. */
+int guard_unit(struct writer *writer, struct store_unit *unit) MUST_CHECK;
+void guard_remember_event(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id,
+                          int64_t version);
+void guard_forget(struct writer *writer); /* after something was rolled back */
+
 int layout_replace(struct writer *writer, const struct layout_write *write) MUST_CHECK;
 /* Where the seats of an event begin; SQLITE_NOTFOUND if it has none. */
 int layout_place(struct writer *writer, const struct uuid *org_id, const struct uuid *event_id,
@@ -81,6 +90,7 @@ int totals_write(struct writer *writer) MUST_CHECK; /* the statistics of the bat
 /* ---- Reading ---- */
 
 void *lookup_main(void *sqlite);
+void *follow_main(void *sqlite);
 void *query_main(void *sqlite);
 enum err sqlite_load(struct store *store, const struct store_loader *loader, void *context) MUST_CHECK;
 enum err sqlite_verify(struct store *store,

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes one unit inside the batch's open transaction: compares and sets its
- * seats, takes its idempotency key, then everything else.
+ * Writes one unit inside the batch's open transaction, after guard.c has found
+ * everything as the unit expects it, taken its key and set its seats.
  *
- * Invariants: (1) nothing of a unit is written before all its seats were found
- * at their expected versions and its key was free; there is one writer, so what
- * was found stays so. (2) UNIT_MISSED fills `missed` and `current` of each seat
- * that was not as expected. (3) A hold ends once: writing one that has ended is
- * refused as bad data, so that statistics count each end once. (4) An update
- * that finds no row is refused as bad data, never passed over.
+ * Invariants: (1) a hold ends once: writing one that has ended is refused as bad
+ * data, so that statistics count each end once. (2) An update that finds no row
+ * is refused as bad data, never passed over.
  *
  * Runs on the writing thread. It decides nothing: what to write was decided by
  * the lane. */
 #include <stdio.h>
 
-#include "base/limits.h"
 #include "store/sqlite/cells.h"
 #include "store/sqlite/sqlite_int.h"
-
-#define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
 
 /* For updates by id: one row, or the data is wrong. */
 static int unit_run_update(struct writer *writer, enum statement statement, const char *what)
@@ -30,115 +24,7 @@ static int unit_run_update(struct writer *writer, enum statement statement, cons
     return rc;
 }
 
-/* ---- Seats ---- */
-
-/* The place of a seat; false if its event has no such place. */
-static int seat_place(struct writer *writer, const struct seat_row *row, int64_t *place, bool *exists)
-{
-    int64_t first, count;
-    int rc = layout_place(writer, &row->org_id, &row->event_id, &first, &count);
-    *exists = rc == SQLITE_OK && row->index >= 0 && row->index < count;
-    *place = *exists ? first + row->index : 0;
-    return rc == SQLITE_NOTFOUND ? SQLITE_OK : rc;
-}
-
-/* Reads what is at the seat's place; all zero if there is no such seat. */
-static int seat_read(struct writer *writer, const struct seat_row *wanted, struct seat_row *current)
-{
-    int64_t place;
-    bool exists;
-    *current = (struct seat_row){
-        .org_id = wanted->org_id, .event_id = wanted->event_id, .id = wanted->id, .index = wanted->index};
-    int rc = seat_place(writer, wanted, &place, &exists);
-    if (rc != SQLITE_OK || !exists)
-        return rc;
-    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_SEAT_AT);
-    bind_int(statement, 1, place);
-    bind_uuid(statement, 2, &wanted->id);
-    bind_uuid(statement, 3, &wanted->org_id);
-    rc = sqlite3_step(statement);
-    bool known = rc != SQLITE_ROW || row_read_seat(statement, wanted->index, current);
-    int reset = sqlite3_reset(statement);
-    if (!known)
-        return SQLITE_CORRUPT;
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : reset;
-}
-
-/* Reads every seat of the unit and marks those that are not as expected. */
-static int seats_compare(struct writer *writer, struct store_unit *unit)
-{
-    for (struct seat_write *w = unit->seats; w != NULL; w = w->next) {
-        int rc = seat_read(writer, &w->row, &w->current);
-        if (rc != SQLITE_OK)
-            return rc;
-        w->missed = w->current.version != w->row.version - 1;
-        if (w->missed)
-            unit->result = UNIT_MISSED;
-    }
-    return SQLITE_OK;
-}
-
-/* One compare-and-set; *set says whether the row was as expected. */
-static int seat_set(struct writer *writer, const struct seat_row *row, bool *set)
-{
-    int64_t place;
-    bool exists;
-    *set = false;
-    int rc = seat_place(writer, row, &place, &exists);
-    if (rc != SQLITE_OK || !exists)
-        return rc;
-    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_SEAT_UPDATE);
-    bind_int(statement, 1, place);
-    bind_uuid(statement, 2, &row->id);
-    bind_uuid(statement, 3, &row->org_id);
-    bind_int(statement, 4, row->version - 1);
-    bind_text(statement, 5, seat_state_name(row->state));
-    bind_time(statement, 6, row->held_until_ms);
-    bind_time(statement, 7, row->locked_ms);
-    bind_uuid(statement, 8, &row->hold_id);
-    bind_uuid(statement, 9, &row->ticket_id);
-    rc = connection_run(&writer->connection, STATEMENT_SEAT_UPDATE);
-    *set = rc == SQLITE_OK && connection_changes(&writer->connection) == 1;
-    return rc;
-}
-
-/* ---- The idempotency key ---- */
-
-static int key_insert(struct writer *writer, const struct key_write *key, bool *taken)
-{
-    struct connection *connection = &writer->connection;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_KEY_INSERT);
-    bind_uuid(statement, 1, &key->org_id);
-    bind_blob(statement, 2, key->key, sizeof(key->key));
-    bind_blob(statement, 3, key->body, sizeof(key->body));
-    if (key->result != NULL)
-        bind_blob(statement, 4, key->result, key->result_size);
-    else
-        bind_null(statement, 4);
-    bind_int(statement, 5, key->created_ms);
-    int rc = connection_run(connection, STATEMENT_KEY_INSERT);
-    *taken = rc == SQLITE_OK && connection_changes(connection) == 0;
-    return rc;
-}
-
-/* A key older than its life makes way: it is deleted, not changed, so that keys lie in order of making. */
-static int key_take(struct writer *writer, const struct key_write *key, bool *taken)
-{
-    struct connection *connection = &writer->connection;
-    int rc = key_insert(writer, key, taken);
-    if (rc != SQLITE_OK || !*taken)
-        return rc;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_KEY_DELETE_OLD);
-    bind_uuid(statement, 1, &key->org_id);
-    bind_blob(statement, 2, key->key, sizeof(key->key));
-    bind_int(statement, 3, key->created_ms - KEY_LIFE_MS);
-    rc = connection_run(connection, STATEMENT_KEY_DELETE_OLD);
-    if (rc == SQLITE_OK && connection_changes(connection) == 1)
-        rc = key_insert(writer, key, taken);
-    return rc;
-}
-
-/* ---- Everything else, one function a table ---- */
+/* ---- One function a table ---- */
 
 static void hold_bind_end(sqlite3_stmt *statement, int at, const struct hold_row *row)
 {
@@ -205,6 +91,9 @@ static int checkout_insert(struct writer *writer, const struct checkout_row *row
     bind_time(statement, 14, row->ended_ms);
     bind_text(statement, 15, row->payment_token);
     bind_text(statement, 16, row->notes);
+    bind_int(statement, 17, row->version);
+    bind_uuid(statement, 18, &row->payer);
+    bind_time(statement, 19, row->payer_until_ms);
     return connection_run(&writer->connection, STATEMENT_CHECKOUT_INSERT);
 }
 
@@ -223,6 +112,9 @@ static int checkout_update(struct writer *writer, const struct checkout_row *row
     bind_time(statement, 10, row->ended_ms);
     bind_text(statement, 11, row->payment_token);
     bind_text(statement, 12, row->notes);
+    bind_int(statement, 13, row->version);
+    bind_uuid(statement, 14, &row->payer);
+    bind_time(statement, 15, row->payer_until_ms);
     return unit_run_update(writer, STATEMENT_CHECKOUT_UPDATE, "checkout");
 }
 
@@ -289,11 +181,16 @@ static int event_write(struct writer *writer, const struct event_write *write)
     if (write->insert)
         bind_int(statement, 8, row->created_ms);
     bind_int(statement, 9, row->updated_ms);
-    int at = 10;
+    bind_int(statement, 10, row->version);
+    int at = 11;
 #define BIND_POLICY(name, initial, least, most) bind_int(statement, at++, row->policy.name);
     POLICY_MAP(BIND_POLICY)
 #undef BIND_POLICY
-    return write->insert ? connection_run(&writer->connection, kind) : unit_run_update(writer, kind, "event");
+    int rc =
+        write->insert ? connection_run(&writer->connection, kind) : unit_run_update(writer, kind, "event");
+    if (rc == SQLITE_OK)
+        guard_remember_event(writer, &row->org_id, &row->id, row->version);
+    return rc;
 }
 
 static int catalogue_write(struct writer *writer, const struct store_unit *unit)
@@ -308,12 +205,13 @@ static int catalogue_write(struct writer *writer, const struct store_unit *unit)
         rc = connection_run(connection, STATEMENT_ORGANIZATION_INSERT);
     }
     for (const struct user_write *w = unit->users; w != NULL && rc == SQLITE_OK; w = w->next) {
-        sqlite3_stmt *statement = connection_statement(connection, STATEMENT_USER_WRITE);
+        enum statement kind = w->seen ? STATEMENT_USER_SEEN : STATEMENT_USER_WRITE;
+        sqlite3_stmt *statement = connection_statement(connection, kind);
         bind_uuid(statement, 1, &w->row.org_id);
         bind_uuid(statement, 2, &w->row.id);
         bind_int(statement, 3, w->row.disabled);
         bind_int(statement, 4, w->row.created_ms);
-        rc = connection_run(connection, STATEMENT_USER_WRITE);
+        rc = connection_run(connection, kind);
     }
     for (const struct event_write *w = unit->events; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = event_write(writer, w);
@@ -345,6 +243,33 @@ static int snapshot_write(struct writer *writer, const struct snapshot_write *wr
     return connection_run(&writer->connection, STATEMENT_SNAPSHOT_WRITE);
 }
 
+static int delivery_write(struct writer *writer, const struct delivery_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_DELIVERY_WRITE);
+    bind_text(statement, 1, row->name);
+    bind_int(statement, 2, row->position.from);
+    bind_int(statement, 3, row->position.to);
+    bind_int(statement, 4, row->position.id);
+    bind_uuid(statement, 5, &row->node);
+    bind_int(statement, 6, row->lease_until_ms);
+    bind_int(statement, 7, row->version);
+    return connection_run(&writer->connection, STATEMENT_DELIVERY_WRITE);
+}
+
+static int dead_letter_insert(struct writer *writer, const struct dead_letter_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_DEAD_LETTER_INSERT);
+    bind_uuid(statement, 1, &row->org_id);
+    bind_uuid(statement, 2, &row->id);
+    bind_text(statement, 3, row->delivery);
+    bind_text(statement, 4, row->type);
+    bind_text(statement, 5, row->body);
+    bind_text(statement, 6, row->reason);
+    bind_int(statement, 7, row->try_count);
+    bind_int(statement, 8, row->created_ms);
+    return connection_run(&writer->connection, STATEMENT_DEAD_LETTER_INSERT);
+}
+
 /* Holds that end come first: a unit may end a hold and make another on the same seat. */
 static int holds_write(struct writer *writer, const struct hold_write *first)
 {
@@ -371,34 +296,12 @@ static int rest_write(struct writer *writer, const struct store_unit *unit)
         rc = ticket_write(writer, w);
     for (const struct snapshot_write *w = unit->snapshots; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = snapshot_write(writer, w);
+    for (const struct delivery_write *w = unit->deliveries; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = delivery_write(writer, &w->row);
+    for (const struct dead_letter_write *w = unit->dead_letters; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = dead_letter_insert(writer, &w->row);
     for (const struct audit_write *w = unit->audits; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = audit_insert(writer, &w->row);
-    return rc;
-}
-
-/* Seats and key. A lone seat without a key needs no look beforehand: its update is the comparison. */
-static int guards_write(struct writer *writer, struct store_unit *unit)
-{
-    bool look = unit->key != NULL || (unit->seats != NULL && unit->seats->next != NULL);
-    bool taken = false, set = true;
-    int rc = look ? seats_compare(writer, unit) : SQLITE_OK;
-    if (rc == SQLITE_OK && unit->result == UNIT_OK && unit->key != NULL) {
-        rc = key_take(writer, unit->key, &taken);
-        if (taken)
-            unit->result = UNIT_KEY_TAKEN;
-    }
-    for (struct seat_write *w = unit->seats; w != NULL && rc == SQLITE_OK && unit->result == UNIT_OK;
-         w = w->next) {
-        rc = seat_set(writer, &w->row, &set);
-        if (rc != SQLITE_OK || set)
-            continue;
-        if (look) { /* the same seat twice in one unit */
-            snprintf(writer->why, sizeof(writer->why), "a seat is written twice");
-            return SQLITE_NOTFOUND;
-        }
-        rc = seats_compare(writer, unit);
-        unit->result = UNIT_MISSED;
-    }
     return rc;
 }
 
@@ -406,7 +309,7 @@ int unit_write(struct writer *writer, struct store_unit *unit)
 {
     unit->result = UNIT_OK;
     writer->why[0] = '\0';
-    int rc = guards_write(writer, unit);
+    int rc = guard_unit(writer, unit);
     if (rc == SQLITE_OK && unit->result == UNIT_OK)
         rc = rest_write(writer, unit);
     if (rc != SQLITE_OK && writer->why[0] == '\0')

@@ -31,13 +31,23 @@
 #include "store/sqlite/sqlite_int.h"
 
 enum {
-    PROBE_INTERVAL_MS = 500,        /* while the store is down */
-    PURGE_ROW_COUNT_MAX = 1000,     /* per batch and table */
+    PROBE_INTERVAL_MS = 500,    /* while the store is down */
+    PURGE_ROW_COUNT_MAX = 1000, /* per batch and table */
+    PURGE_CHANGE_SIZE_MAX = 16 * 1024 * 1024,
     CHECKPOINT_PAGE_COUNT = 20000,  /* of the log: when to copy it back */
     CHECKPOINT_FORCE_COUNT = 80000, /* of the log: when to wait a little for readers */
     CHECKPOINT_WAIT_MS = 50,
     CHECKPOINT_RETRY_COUNT = 2000, /* pages written since a checkpoint that readers cut short */
 };
+
+#define DELIVERY_WAIT_MS_MAX ((int64_t)7 * 24 * 3600 * 1000) /* so long the feed is kept for a delivery */
+
+/* What is remembered of the file may not be so any more. */
+static void writer_forget(struct writer *writer)
+{
+    layout_forget(writer);
+    guard_forget(writer);
+}
 
 /* ---- Opening, and opening again ---- */
 
@@ -67,6 +77,7 @@ enum err writer_open(struct sqlite_store *sqlite, char *why, size_t why_size)
 {
     struct writer *writer = &sqlite->writer;
     map_init(&writer->places);
+    map_init(&writer->versions);
     stats_init(&writer->stats);
     buf_init(&writer->changes);
     return connection_open(&writer->connection, sqlite->file.path, false, why, why_size);
@@ -81,8 +92,9 @@ void writer_close(struct sqlite_store *sqlite)
         sqlite3_db_config(writer->connection.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     }
     connection_close(&writer->connection);
-    layout_forget(writer);
+    writer_forget(writer);
     map_deinit(&writer->places);
+    map_deinit(&writer->versions);
     stats_deinit(&writer->stats);
     buf_deinit(&writer->changes);
 }
@@ -95,7 +107,7 @@ static bool writer_ready(struct sqlite_store *sqlite)
     if (!writer->broken)
         return true;
     connection_close(&writer->connection);
-    layout_forget(writer);
+    writer_forget(writer);
     enum err err = connection_open(&writer->connection, sqlite->file.path, false, why, sizeof(why));
     if (err == ERR_OK)
         err = connection_make_durable(&writer->connection, sqlite->file.path, why, sizeof(why));
@@ -141,7 +153,7 @@ static enum err writer_fail(struct sqlite_store *sqlite, int rc)
         writer_give_up(rc);
     snprintf(why, sizeof(why), "%s", sqlite3_errmsg(writer->connection.db));
     connection_rollback(&writer->connection);
-    layout_forget(writer);
+    writer_forget(writer);
     if (trouble == TROUBLE_DATA || trouble == TROUBLE_OURS) {
         char quoted[SQLITE_WHY_SIZE];
         log_quote(why, quoted, sizeof(quoted));
@@ -201,8 +213,8 @@ static int unit_write_carefully(struct writer *writer, struct store_unit *unit)
         return written;
     if (written != SQLITE_OK) {
         rc = connection_run(connection, STATEMENT_SAVEPOINT_ROLLBACK);
-        if (unit->layouts != NULL)
-            layout_forget(writer);
+        if (unit->layouts != NULL || unit->events != NULL)
+            writer_forget(writer);
         unit_refuse(writer, unit);
     }
     return rc == SQLITE_OK ? connection_run(connection, STATEMENT_SAVEPOINT_RELEASE) : rc;
@@ -213,7 +225,7 @@ static int units_write(struct writer *writer, struct store_batch *batch, bool ca
     struct changes_packer packer;
     stats_reset(&writer->stats);
     buf_clear(&writer->changes);
-    changes_pack_begin(&packer, &writer->changes);
+    changes_pack_begin(&packer, &writer->changes, &batch->node_id);
     LIST_FOR_EACH(node, &batch->units) {
         struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
         int64_t deadline_us = writer->connection.deadline_us;
@@ -230,6 +242,16 @@ static int units_write(struct writer *writer, struct store_batch *batch, bool ca
     return buf_ok(&writer->changes) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+static int changes_purge(struct writer *writer, const struct store_batch *batch)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_CHANGE_PURGE);
+    bind_int(statement, 1, batch->purge_before_ms);
+    bind_int(statement, 2, PURGE_ROW_COUNT_MAX);
+    bind_int(statement, 3, batch->now_ms - DELIVERY_WAIT_MS_MAX);
+    bind_int(statement, 4, PURGE_CHANGE_SIZE_MAX);
+    return connection_run(&writer->connection, STATEMENT_CHANGE_PURGE);
+}
+
 static int batch_purge(struct writer *writer, const struct store_batch *batch)
 {
     static const enum statement purges[] = {STATEMENT_KEY_PURGE, STATEMENT_BATCH_PURGE};
@@ -240,7 +262,7 @@ static int batch_purge(struct writer *writer, const struct store_batch *batch)
         bind_int(statement, 2, PURGE_ROW_COUNT_MAX);
         rc = connection_run(&writer->connection, purges[i]);
     }
-    return rc;
+    return batch->purge_before_ms != 0 && rc == SQLITE_OK ? changes_purge(writer, batch) : rc;
 }
 
 static int batch_write_change(struct writer *writer, const struct store_batch *batch)
@@ -287,7 +309,7 @@ static void batch_write(struct sqlite_store *sqlite, struct store_batch *batch)
         int rc = batch_try(writer, batch, false, &unit_failed);
         if (unit_failed) {
             connection_rollback(&writer->connection);
-            layout_forget(writer);
+            writer_forget(writer);
             rc = batch_try(writer, batch, true, &unit_failed);
         }
         writer->connection.deadline_us = 0;

@@ -244,6 +244,28 @@ static void test_metrics_are_for_loopback_and_operators(void **state)
     fake_end(&request);
 }
 
+static void test_figures_are_for_admins_and_operators(void **state)
+{
+    (void)state;
+    struct http_request request = call_as(ROLE_BUYER, HTTP_GET, "/api/admin/figures", NULL);
+    assert_answer(&request, 403, "forbidden");
+    request = call_as(ROLE_AGENT, HTTP_GET, "/api/admin/figures", NULL);
+    assert_answer(&request, 403, "forbidden");
+    request = (struct http_request){.api = api, .method = HTTP_GET, .path = "/api/admin/figures"};
+    assert_answer(&request, 401, "unauthorized"); /* from loopback too */
+}
+
+static void test_a_buyer_lists_only_their_own_checkouts(void **state)
+{
+    (void)state;
+    char other[UUID_TEXT_SIZE];
+    struct uuid other_id = fixture_id('u', 7);
+    uuid_format(&other_id, other);
+    struct http_request request = call_as(ROLE_BUYER, HTTP_GET, "/api/checkouts", NULL);
+    request.query[0] = (struct fake_field){"user_id", other};
+    assert_answer(&request, 403, "forbidden");
+}
+
 /* ---- Tenants ---- */
 
 static void test_foreign_and_hidden_events_answer_as_unknown_ones(void **state)
@@ -510,6 +532,7 @@ static void test_availability_packs_two_bits_a_seat(void **state)
     assert_int_equal(json_integer_value(json_object_get(data, "count")), FIXTURE_SEAT_COUNT);
     assert_string_equal(json_string_value(json_object_get(data, "states")), "BAIA"); /* 04 02 00 */
     assert_non_null(json_object_get(data, "stream_id"));
+    assert_non_null(json_object_get(data, "layout_etag"));
     fake_end(&request);
     seatmap_move(event.map, 1, SEAT_AVAILABLE);
     seatmap_move(event.map, 4, SEAT_AVAILABLE);
@@ -637,6 +660,8 @@ static void test_lists_check_their_filters(void **state)
         {"/api/admin/audit", "limit", "ten"},      {"/api/admin/audit", "after", "-1"},
         {"/api/admin/audit", "action", "dancing"}, {"/api/admin/audit", "seat_id", "7"},
         {"/api/admin/checkouts", "status", "odd"}, {"/api/admin/checkouts", "event_id", "7"},
+        {"/api/checkouts", "status", "odd"},       {"/api/checkouts", "user_id", "7"},
+        {"/api/checkouts", "limit", "0"},          {"/api/checkouts", "after", "now"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct http_request request = call_as(ROLE_ADMIN, HTTP_GET, cases[i].path, NULL);
@@ -653,6 +678,8 @@ int main(void)
         cmocka_unit_test(test_a_new_user_is_registered_once_in_the_background),
         cmocka_unit_test(test_an_operator_without_organization_acts_in_that_of_the_event),
         cmocka_unit_test(test_metrics_are_for_loopback_and_operators),
+        cmocka_unit_test(test_figures_are_for_admins_and_operators),
+        cmocka_unit_test(test_a_buyer_lists_only_their_own_checkouts),
         cmocka_unit_test(test_foreign_and_hidden_events_answer_as_unknown_ones),
         cmocka_unit_test(test_an_id_that_is_no_uuid_is_a_bad_request),
         cmocka_unit_test(test_reserve_without_a_body_submits_the_seat),

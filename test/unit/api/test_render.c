@@ -210,9 +210,10 @@ static void test_a_checkout_lists_seats_and_tickets_with_their_place(void **stat
     struct jsonw json;
     buf_init(&out);
     jsonw_begin(&json, &out);
-    render_checkout(&result, map, false, &json);
+    render_checkout(&result, &(struct event_view){.row.name = "Concert", .map = map}, false, &json);
     json_t *object = finish(&out);
     assert_string_equal(text_of(object, "status"), "completed");
+    assert_string_equal(text_of(object, "event_name"), "Concert");
     assert_string_equal(text_of(object, "currency"), "EUR");
     assert_int_equal(int_of(object, "total_cents"), 4500);
     assert_null(json_object_get(object, "user_id"));
@@ -241,8 +242,9 @@ static void test_an_event_without_sale_limits_shows_null(void **state)
     struct jsonw json;
     buf_init(&out);
     jsonw_begin(&json, &out);
-    render_event(&event, true, &json);
+    render_event(&event, false, &json);
     json_t *object = finish(&out);
+    assert_null(json_object_get(object, "organization_id"));
     assert_true(json_is_null(json_object_get(object, "sale_start")));
     assert_true(json_is_null(json_object_get(object, "sale_end")));
     assert_int_equal(int_of(object, "seat_count"), FIXTURE_SEAT_COUNT);

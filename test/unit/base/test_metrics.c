@@ -105,6 +105,29 @@ static void test_histogram_is_cumulative_and_sums(void **state)
     assert_has("holdfast_batch_size_count 5\n");
 }
 
+static void test_values_can_be_read_back(void **state)
+{
+    (void)state;
+    struct histogram_bucket buckets[HISTOGRAM_BUCKET_COUNT_MAX];
+    uint64_t released = counter_sum("holdfast_releases_total");
+    counter_add(COUNTER_RELEASES_A, 2);
+    counter_add(COUNTER_RELEASES_D, 3);
+    assert_int_equal(counter_sum("holdfast_releases_total"), released + 5);
+    assert_int_equal(counter_sum("holdfast_no_such_counter"), 0);
+    gauge_set(GAUGE_STREAM_READERS, 12);
+    assert_int_equal(gauge_get(GAUGE_STREAM_READERS), 12);
+    histogram_observe(HISTOGRAM_REAPER_SECONDS, 0.0002);
+    histogram_observe(HISTOGRAM_REAPER_SECONDS, 99);
+    int count = histogram_read(HISTOGRAM_REAPER_SECONDS, buckets);
+    assert_in_range(count, 2, HISTOGRAM_BUCKET_COUNT_MAX);
+    assert_int_equal(buckets[0].count, 0);
+    assert_true(buckets[1].upper >= 0.0002);
+    assert_int_equal(buckets[1].count, 1);
+    assert_int_equal(buckets[count - 2].count, 1);
+    assert_true(isinf(buckets[count - 1].upper));
+    assert_int_equal(buckets[count - 1].count, 2);
+}
+
 static void test_strange_durations_do_no_harm(void **state)
 {
     (void)state;
@@ -156,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_help_and_type_come_once_per_name),
         cmocka_unit_test(test_every_line_is_a_comment_or_a_sample),
         cmocka_unit_test(test_histogram_is_cumulative_and_sums),
+        cmocka_unit_test(test_values_can_be_read_back),
         cmocka_unit_test(test_strange_durations_do_no_harm),
         cmocka_unit_test(test_no_count_of_several_threads_is_lost),
     };

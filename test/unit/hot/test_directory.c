@@ -156,6 +156,9 @@ static void test_events_are_listed_oldest_first_by_state_and_organization(void *
     assert_string_equal(views[0].row.name, "event 2");
     assert_int_equal(directory_events(f->directory, &f->other, UINT32_MAX, &f->arena, &views), 1);
     assert_int_equal(directory_events(f->directory, &f->org, BIT(EVENT_ARCHIVED), &f->arena, &views), 0);
+    assert_int_equal(directory_events(f->directory, &(struct uuid){0}, UINT32_MAX, &f->arena, &views), 6);
+    assert_int_equal(
+        directory_events(f->directory, &(struct uuid){0}, BIT(EVENT_ARCHIVED), &f->arena, &views), 0);
     struct uuid stranger = fixture_id('o', 3);
     assert_int_equal(directory_events(f->directory, &stranger, UINT32_MAX, &f->arena, &views), 0);
 }

@@ -77,7 +77,7 @@ static void put_seat(struct tier *tier, int32_t seat, enum seat_state state, int
 static struct hot_hold *put_hold(struct tier *tier, uint32_t number, int32_t seat, uint32_t user)
 {
     struct hold_row row = hold_row(tier, number, seat, user);
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     put_seat(tier, seat, SEAT_HELD, tier->event->seats[seat].version + 1);
     struct hot_hold *hold = hot_hold(tier->hot, &tier->org_id, &row.id);
     assert_non_null(hold);
@@ -155,8 +155,8 @@ static void test_an_ended_hold_leaves_every_list(void **state)
     put_hold(tier, 2, 5, 1);
     struct hold_row row = hold_row(tier, 1, 4, 1);
     row.state = HOLD_EXPIRED;
-    hot_put_hold(tier->hot, &row, NOW_MS);
-    hot_put_hold(tier->hot, &row, NOW_MS); /* told twice */
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS); /* told twice */
     assert_null(hot_hold(tier->hot, &tier->org_id, &row.id));
     assert_null(tier->event->seats[4].hold);
     struct hot_user *user = hot_user(tier->hot, tier->event, &row.user_id);
@@ -172,7 +172,7 @@ static void test_the_end_of_an_old_hold_leaves_the_new_one_its_seat(void **state
     struct hot_hold *renewed = put_hold(tier, 2, 4, 1);
     struct hold_row row = hold_row(tier, 1, 4, 1);
     row.state = HOLD_EXPIRED;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_ptr_equal(tier->event->seats[4].hold, renewed);
 }
 
@@ -180,7 +180,7 @@ static void test_a_hold_of_no_known_seat_is_left_out(void **state)
 {
     struct tier *tier = *state;
     struct hold_row row = hold_row(tier, 1, 9999, 1);
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_null(hot_hold(tier->hot, &tier->org_id, &row.id));
 }
 
@@ -191,11 +191,11 @@ static void test_a_hold_is_noticed_first_and_released_after_the_grace(void **sta
     assert_int_equal(hold->timer.due_ms, NOW_MS + 300000 - HOLD_EXPIRING_NOTICE_MS);
     assert_false(hold->noticed);
     struct hold_row row = hold_row(tier, 1, 4, 1);
-    hot_put_hold(tier->hot, &row, NOW_MS + 280000); /* changed when the notice was given already */
+    hot_put_hold(tier->hot, &row, false, NOW_MS + 280000); /* changed when the notice was given already */
     assert_true(hold->noticed);
     assert_int_equal(hold->timer.due_ms, NOW_MS + 310000);
     row.held_until_ms += 300000;
-    hot_put_hold(tier->hot, &row, NOW_MS + 280000); /* extended: all over again */
+    hot_put_hold(tier->hot, &row, false, NOW_MS + 280000); /* extended: all over again */
     assert_false(hold->noticed);
     assert_int_equal(hold->timer.due_ms, NOW_MS + 600000 - HOLD_EXPIRING_NOTICE_MS);
     assert_int_equal(hold->user->hold_count, 1);
@@ -216,15 +216,15 @@ static void test_a_hold_joins_moves_between_and_leaves_checkouts(void **state)
     struct hot_checkout *two = hot_checkout(tier->hot, &tier->org_id, &second.id);
     struct hold_row row = hold_row(tier, 1, 4, 1);
     row.checkout_id = first.id;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_ptr_equal(hold->checkout, one);
     assert_ptr_equal(one->holds.next, &hold->checkout_node);
     row.checkout_id = second.id;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_ptr_equal(hold->checkout, two);
     assert_true(list_empty(&one->holds));
     row.checkout_id = (struct uuid){{0}};
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_null(hold->checkout);
     assert_true(list_empty(&two->holds));
 }
@@ -237,7 +237,7 @@ static void test_the_end_of_a_checkout_lets_its_holds_go(void **state)
     hot_put_checkout(tier->hot, &checkout);
     struct hold_row row = hold_row(tier, 1, 4, 1);
     row.checkout_id = checkout.id;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     checkout.state = CHECKOUT_EXPIRED;
     hot_put_checkout(tier->hot, &checkout);
     assert_null(hot_checkout(tier->hot, &tier->org_id, &checkout.id));
@@ -253,13 +253,13 @@ static void test_a_payment_takes_its_holds_off_the_wheel(void **state)
     hot_put_checkout(tier->hot, &checkout);
     struct hold_row row = hold_row(tier, 1, 4, 1);
     row.checkout_id = checkout.id;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     assert_false(hot_hold_paying(hold));
     checkout = checkout_row(tier, 1, CHECKOUT_PROCESSING);
     hot_put_checkout(tier->hot, &checkout);
     assert_true(hot_hold_paying(hold));
     assert_true(list_empty(&hold->timer.node));
-    hot_put_hold(tier->hot, &row, NOW_MS); /* nor does a later word of it bring it back */
+    hot_put_hold(tier->hot, &row, false, NOW_MS); /* nor does a later word of it bring it back */
     assert_int_equal(timers_due(tier, NOW_MS + 9000000), 0);
     struct list due;
     list_init(&due);
@@ -321,7 +321,7 @@ static void test_users_are_forgotten_when_no_limit_remembers_them(void **state)
     put_hold(tier, 2, 5, 2);
     struct hold_row row = hold_row(tier, 2, 5, 2);
     row.state = HOLD_CANCELLED;
-    hot_put_hold(tier->hot, &row, NOW_MS);
+    hot_put_hold(tier->hot, &row, false, NOW_MS);
     struct uuid first = fixture_id('u', 1), second = fixture_id('u', 2), third = fixture_id('u', 3);
     struct hot_user *pending = hot_user_make(tier->hot, tier->event, &third);
     pending->pending_count = 1;

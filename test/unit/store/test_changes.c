@@ -16,6 +16,7 @@
 
 struct world {
     struct rng rng;
+    struct uuid node_id;
     struct arena arena;
     struct buf buf;
 };
@@ -24,6 +25,7 @@ static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
     rng_init_seed(&w->rng, 7);
+    w->node_id = uuid_make(&w->rng, 1);
     arena_init(&w->arena);
     buf_init(&w->buf);
     *state = w;
@@ -85,7 +87,10 @@ static struct store_unit *unit_make(struct world *w)
                                           .currency = "ZAR",
                                           .total_cents = -1,
                                           .payment_token = "tok_secret",
-                                          .notes = ""};
+                                          .notes = "",
+                                          .version = 12,
+                                          .payer = id(w),
+                                          .payer_until_ms = 77};
     unit->checkouts = checkout;
     struct ticket_write *ticket = ARENA_NEW(&w->arena, struct ticket_write);
     ticket->insert = true;
@@ -111,7 +116,7 @@ static void pack(struct world *w, const struct store_unit *unit)
 {
     struct changes_packer packer;
     buf_clear(&w->buf);
-    changes_pack_begin(&packer, &w->buf);
+    changes_pack_begin(&packer, &w->buf, &w->node_id);
     changes_pack_unit(&packer, unit);
     assert_true(buf_ok(&w->buf));
 }
@@ -147,6 +152,7 @@ static void test_every_row_comes_out_as_it_went_in(void **state)
     assert_true(changes_read_next(&reader, &change));
     assert_int_equal(change.kind, CHANGE_HOLD);
     assert_true(change.inserted);
+    assert_false(change.extended);
     assert_string_equal(change.hold.cart_token, "tökën");
     assert_null(change.hold.notes);
     assert_int_equal(change.hold.source, SOURCE_OFFLINE_SYNC);
@@ -163,6 +169,10 @@ static void test_every_row_comes_out_as_it_went_in(void **state)
     assert_int_equal(change.checkout.total_cents, -1);
     assert_string_equal(change.checkout.notes, "");
     assert_null(change.checkout.payment_token);
+    assert_int_equal(change.checkout.version, 12);
+    assert_true(uuid_equal(&change.checkout.payer, &unit->checkouts->row.payer));
+    assert_int_equal(change.checkout.payer_until_ms, 77);
+    assert_false(change.moved);
 
     assert_true(changes_read_next(&reader, &change));
     assert_int_equal(change.kind, CHANGE_TICKET);
@@ -171,6 +181,61 @@ static void test_every_row_comes_out_as_it_went_in(void **state)
 
     assert_false(changes_read_next(&reader, &change));
     assert_false(reader.failed);
+}
+
+static void test_writer_is_known_before_the_first_record(void **state)
+{
+    struct world *w = *state;
+    struct changes_reader reader;
+    pack(w, unit_make(w));
+    changes_read_begin(&reader, w->buf.data, w->buf.size, &w->arena);
+    assert_true(uuid_equal(&reader.node_id, &w->node_id));
+    changes_read_begin(&reader, w->buf.data, 12, &w->arena); /* cut inside the writer's id */
+    assert_true(uuid_is_nil(&reader.node_id));
+}
+
+static void test_flags_say_what_kind_of_change_it_is(void **state)
+{
+    struct world *w = *state;
+    struct store_unit *unit = unit_make(w);
+    for (unsigned flags = 0; flags < 4; flags++) {
+        struct changes_reader reader;
+        struct change change;
+        unit->holds->insert = unit->checkouts->insert = flags & 1;
+        unit->holds->extended = unit->checkouts->moved = flags & 2;
+        pack(w, unit);
+        changes_read_begin(&reader, w->buf.data, w->buf.size, &w->arena);
+        while (changes_read_next(&reader, &change)) {
+            if (change.kind == CHANGE_HOLD || change.kind == CHANGE_CHECKOUT) {
+                assert_int_equal(change.inserted, (flags & 1) != 0);
+                assert_int_equal(change.extended, change.kind == CHANGE_HOLD && (flags & 2) != 0);
+                assert_int_equal(change.moved, change.kind == CHANGE_CHECKOUT && (flags & 2) != 0);
+            }
+        }
+    }
+}
+
+static void test_user_comes_out_as_they_went_in(void **state)
+{
+    struct world *w = *state;
+    for (unsigned flags = 0; flags < 4; flags++) {
+        struct user_write user = {
+            .seen = flags & 1, .row = {.org_id = id(w), .id = id(w), .disabled = flags & 2, .created_ms = 9}};
+        struct store_unit unit = {.users = &user};
+        struct changes_reader reader;
+        struct change change;
+        pack(w, &unit);
+        changes_read_begin(&reader, w->buf.data, w->buf.size, &w->arena);
+        assert_true(changes_read_next(&reader, &change));
+        assert_int_equal(change.kind, CHANGE_USER);
+        assert_int_equal(change.seen, user.seen);
+        assert_int_equal(change.user.disabled, user.row.disabled);
+        assert_true(uuid_equal(&change.user.id, &user.row.id));
+        assert_true(uuid_equal(&change.user.org_id, &user.row.org_id));
+        assert_int_equal(change.user.created_ms, 9);
+        assert_false(changes_read_next(&reader, &change));
+        assert_false(reader.failed);
+    }
 }
 
 static void test_secrets_are_not_in_the_bytes(void **state)
@@ -289,6 +354,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_every_row_comes_out_as_it_went_in),
+        TEST(test_writer_is_known_before_the_first_record),
+        TEST(test_flags_say_what_kind_of_change_it_is),
+        TEST(test_user_comes_out_as_they_went_in),
         TEST(test_secrets_are_not_in_the_bytes),
         TEST(test_nothing_packs_to_nothing),
         TEST(test_scope_is_written_once_for_neighbours),

@@ -38,7 +38,7 @@ export async function startDemo() {
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part) => (text += part));
   child.stderr.setEncoding('utf8').on('data', (part) => (text += part));
-  const url = await waitFor('the demo to listen', () => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 30000);
+  const url = await waitFor('the demo to listen', () => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]);
   const stop = async () => {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
@@ -56,10 +56,11 @@ export async function goHome() {
 
 /** A person with a browser of their own, at the app. What the page complains about is kept in `complaints`. */
 export class Person {
-  static async arrive(url, { path = '/', token, width = 1280, height = 800, scheme = 'light', touch = false, ...rest } = {}) {
+  static async arrive(url, { path = '/', token, width = 1280, height = 800, scheme = 'light', touch = false, prepare, ...rest } = {}) {
     const context = await (await launch()).newContext({ viewport: { width, height }, colorScheme: scheme, hasTouch: touch, reducedMotion: 'reduce', ...rest });
     const person = new Person();
     Object.assign(person, { context, url, complaints: [], requests: [] });
+    if (prepare) await context.addInitScript(prepare); // runs before the page's own scripts
     person.page = await person.newPage();
     await person.page.goto(token ? `${url}/#token=${token}` : `${url}/`);
     if (path !== '/') {
@@ -71,7 +72,7 @@ export class Person {
 
   async newPage() {
     const page = await this.context.newPage();
-    page.setDefaultTimeout(20000);
+    page.setDefaultTimeout(60000);
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
     page.on('request', (request) => this.requests.push(request.url()));

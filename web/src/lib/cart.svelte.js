@@ -30,6 +30,7 @@ export class Cart {
     this.#undo = [
       live.on('loaded', () => this.read()),
       live.on('resumed', () => this.read()),
+      live.on('layout', ({ sameSeats }) => sameSeats || this.#forgetSeats()),
       live.on('news', (news) => this.#hear(news)),
       live.on('changes', (changes) => this.#notice(changes)),
       () => document.removeEventListener('visibilitychange', onVisible),
@@ -99,6 +100,14 @@ export class Cart {
     this.holds = [...holds].sort((a, b) => a.created_at.localeCompare(b.created_at) || a.seat_id.localeCompare(b.seat_id));
     const taken = new Set(this.holds.map((hold) => this.live.map.indexOf.get(hold.seat_id)));
     this.lost = this.lost.filter((one) => !taken.has(one.index));
+  }
+
+  /** Another hall: what was asked for or lost there is nowhere now. */
+  #forgetSeats() {
+    this.asked = new Set();
+    this.leaving = new Set();
+    this.lost = [];
+    this.holds = [];
   }
 
   #tell() {

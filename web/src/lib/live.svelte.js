@@ -4,12 +4,15 @@
 //
 //  1. states[i] is seat i's state, in layout order. Nobody else writes it.
 //  2. A frame that is not newer than the availability it was loaded with is skipped, so nothing counts twice.
-//  3. A snapshot on the stream means that frames may have been missed: availability is read again.
+//  3. A snapshot on the stream means that frames may have been missed, or that the event itself, its layout or its prices
+//     have changed: the event and availability are read again, and the layout if its ETag is not the one we have.
 //  4. Counts follow states seat by seat; people see them at most once a frame of the screen.
-import { call } from './api.js';
+import { ApiError, call, send } from './api.js';
 import { readLayout } from './layout.js';
 import { STATES } from './seats.js';
 import { Follower } from './stream.js';
+
+const LAYOUT_TRIES_MAX = 5; // a layout that changes faster than it can be read is tried again with the next snapshot
 
 const frameNumber = (id) => Number(String(id).split('-').pop());
 
@@ -33,6 +36,8 @@ export class LiveEvent {
   blockCounts = []; // per block, four numbers
   #counts = [0, 0, 0, 0];
   #loaded = 0;
+  #etag = null; // of the layout that map was made from
+  #isFresh = false; // the event was read a moment ago
   #listeners = new Map(); // name → Set
   #follower = null;
   #wasAway = false;
@@ -44,35 +49,55 @@ export class LiveEvent {
     this.#open();
   }
 
-  /** Hears 'changes' ({index, before, after, reason}[]), 'loaded', 'news' (the caller's own), 'pulse' (any sign of life). */
+  /**
+   * Hears 'changes' ({index, before, after, reason}[]), 'loaded', 'layout' ({sameSeats}: other prices, or another hall),
+   * 'news' (the caller's own), 'resumed', 'pulse' (any sign of life).
+   */
   on(name, listener) {
     if (!this.#listeners.has(name)) this.#listeners.set(name, new Set());
     this.#listeners.get(name).add(listener);
-    return () => this.#listeners.get(name).delete(listener);
+    return () => this.#listeners.get(name)?.delete(listener);
   }
 
   #emit(name, value) {
     for (const listener of this.#listeners.get(name) ?? []) listener(value);
   }
 
-  async #open() {
-    try {
-      const base = `/api/events/${this.eventId}`;
-      const [event, layout] = await Promise.all([
-        call('GET', base, { token: this.token }),
-        call('GET', `${base}/layout`, { token: this.token }),
-      ]);
-      if (this.closed) return;
-      this.event = event;
-      const map = readLayout(layout);
+  get #path() {
+    return `/api/events/${this.eventId}`;
+  }
+
+  async #readEvent() {
+    const event = await call('GET', this.#path, { token: this.token });
+    if (!this.closed) this.event = event;
+  }
+
+  async #readLayout() {
+    const response = await send('GET', `${this.#path}/layout`, { token: this.token });
+    const { data } = await response.json();
+    if (this.closed) return;
+    const before = this.map;
+    const map = readLayout(data);
+    const sameSeats = before?.count === map.count && before.seatIds[0] === map.seatIds[0];
+    this.#etag = response.headers.get('ETag');
+    if (!sameSeats) {
       this.states = new Uint8Array(map.count);
       this.blockCounts = map.blocks.map(() => [0, 0, 0, 0]);
-      this.map = map;
+    }
+    this.map = map;
+    if (before) this.#emit('layout', { sameSeats });
+  }
+
+  async #open() {
+    try {
+      await Promise.all([this.#readEvent(), this.#readLayout()]);
+      if (this.closed) return;
+      this.#isFresh = true;
     } catch (error) {
       this.failure = error;
       return;
     }
-    this.#follower = new Follower(`/api/events/${this.eventId}/stream`, this.token, {
+    this.#follower = new Follower(`${this.#path}/stream`, this.token, {
       onEvent: (event) => this.#take(event),
       onState: (state) => this.#setConnection(state),
       onRefused: (error) => (this.failure = error),
@@ -105,9 +130,29 @@ export class LiveEvent {
     else this.#emit('news', { name: event.name, ...data });
   }
 
+  /** Availability, with the event and the layout it belongs to; null if the event has left the sale. */
+  async #readAvailability() {
+    const read = () => call('GET', `${this.#path}/availability`, { token: this.token });
+    try {
+      if (!this.#isFresh) await this.#readEvent();
+      this.#isFresh = false;
+      let answer = await read();
+      for (let i = 0; answer.layout_etag !== this.#etag; i++) {
+        if (i === LAYOUT_TRIES_MAX) throw new ApiError(0, 'offline', 'the layout is changing');
+        await this.#readLayout();
+        answer = await read();
+      }
+      return answer;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      this.failure = new ApiError(404, 'event_over', error.message); // the stream stays: it still tells of our orders
+      return null;
+    }
+  }
+
   async #load() {
-    const answer = await call('GET', `/api/events/${this.eventId}/availability`, { token: this.token });
-    if (this.closed || answer.count !== this.map.count) return;
+    const answer = await this.#readAvailability();
+    if (!answer || this.closed) return;
     this.#loaded = frameNumber(answer.stream_id);
     this.states.set(unpack(answer));
     this.#counts = [0, 0, 0, 0];

@@ -15,6 +15,14 @@ function claimsOf(token) {
   }
 }
 
+function isEverywhere(token) {
+  const claims = token && claimsOf(token);
+  return Boolean(claims && claims.role === 'operator' && !claims.org);
+}
+
+/** What a good token may always read. */
+const probe = (token) => (isEverywhere(token) ? '/api/admin/events' : '/api/events');
+
 function readKept() {
   try {
     return JSON.parse(localStorage.getItem(PLACE));
@@ -30,6 +38,11 @@ class Session {
   admin = $state.raw(null); // the token that administrates, or null
   trouble = $state('');
 
+  /** An operator whose token names no organization: every event's box office, and nothing of one's own. */
+  get everywhere() {
+    return isEverywhere(this.admin);
+  }
+
   async begin() {
     const fragment = new URLSearchParams(location.hash.slice(1)).get('token');
     if (fragment) {
@@ -40,7 +53,7 @@ class Session {
     if (kept?.buyer) {
       this.#take(kept);
       try {
-        await call('GET', '/api/events', { token: this.buyer });
+        await call('GET', probe(this.buyer), { token: this.buyer });
         this.state = 'signed-in';
         return;
       } catch (error) {
@@ -74,7 +87,7 @@ class Session {
       return;
     }
     try {
-      await call('GET', '/api/events', { token });
+      await call('GET', probe(token), { token });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status === 401 || error.isOffline) {
         this.trouble = error.isOffline ? 'offline' : 'refused';

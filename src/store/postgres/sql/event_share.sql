@@ -1,5 +1,5 @@
--- Which events can seats be held of, and nobody cancels them before this transaction ends.
-SELECT e.organization_id, e.id, e.status
+-- Which versions events have, and nobody changes them before this transaction ends.
+SELECT e.organization_id, e.id, e.version
 FROM unnest($1::uuid[], $2::uuid[]) AS w (organization_id, id)
 JOIN events AS e ON e.organization_id = w.organization_id AND e.id = w.id
 ORDER BY e.organization_id, e.id

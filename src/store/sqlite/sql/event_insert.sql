@@ -1,5 +1,5 @@
 INSERT INTO events (
-    organization_id, id, name, status, sale_start, sale_end, currency, created_at, updated_at,
+    organization_id, id, name, status, sale_start, sale_end, currency, created_at, updated_at, version,
     hold_ttl_seconds, checkout_extension_seconds, hold_max_seconds, release_grace_seconds, payment_max_seconds,
     max_seats_per_user, rate_limit_holds, rate_limit_window_seconds, forbid_single_seat_gaps)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18);
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19);

@@ -11,6 +11,7 @@ export class Camera {
   scale = 1;
   width = 1;
   height = 1;
+  unit = 1;
   #glide = null;
 
   constructor(map) {
@@ -18,10 +19,12 @@ export class Camera {
     this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
   }
 
-  resize(width, height, insets) {
+  /** `unit`: how much larger than usual everything is; insets are given for the usual size. */
+  resize(width, height, insets = {}, unit = 1) {
     this.width = Math.max(1, width);
     this.height = Math.max(1, height);
-    this.insets = insets;
+    this.insets = Object.fromEntries(Object.entries(insets).map(([side, size]) => [side, size * unit]));
+    this.unit = unit;
   }
 
   get fitScale() {
@@ -29,7 +32,7 @@ export class Camera {
   }
 
   get scaleMax() {
-    return Math.max(SEAT_PX_MAX / this.map.pitch, this.fitScale * 1.5);
+    return Math.max((SEAT_PX_MAX * this.unit) / this.map.pitch, this.fitScale * 1.5);
   }
 
   #scaleFor(bounds, margin) {

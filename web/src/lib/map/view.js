@@ -13,12 +13,14 @@ const PULSE_MS = 700;
 const PULSES_MAX = 500;
 const NEAR_PX = 6; // seats this far apart are worth drawing one by one
 const ROW_LABEL_PX = 13;
+const SMALL_HALL_PX = 11; // a hall whose seats are this far apart as a whole needs no overview
 
 export class MapView {
   hover = -1;
   hoverBlock = -1;
   focus = -1;
   focusBlock = -1;
+  unit = 1;
   rectangle = null; // being drawn by the operator, in CSS pixels
   #frame = 0;
   #pulses = [];
@@ -42,9 +44,11 @@ export class MapView {
     const first = this.camera.width === 1;
     const wasOverview = first || Math.abs(this.camera.scale / this.camera.fitScale - 1) < 0.05;
     this.ratio = Math.min(2, devicePixelRatio || 1);
+    // Sizes are for type of 16 pixels; a huge screen has larger type, and so has its map.
+    this.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
     this.canvas.width = Math.round(width * this.ratio);
     this.canvas.height = Math.round(height * this.ratio);
-    this.camera.resize(width, height, insets);
+    this.camera.resize(width, height, insets, this.unit);
     if (wasOverview) this.camera.set(this.camera.overview());
     this.draw();
   }
@@ -57,6 +61,18 @@ export class MapView {
 
   reload() {
     this.layer.forget();
+    this.draw();
+  }
+
+  /** Other prices on the same seats leave the view where it is; another hall is shown whole. */
+  replaceMap(map, sameSeats) {
+    this.map = this.camera.map = map;
+    this.layer = new SeatLayer(map);
+    if (!sameSeats) {
+      this.hover = this.hoverBlock = this.focus = this.focusBlock = -1;
+      this.#pulses = [];
+      this.camera.set(this.camera.overview());
+    }
     this.draw();
   }
 
@@ -78,7 +94,7 @@ export class MapView {
   /** Seats this far apart are shown: near enough, and never in the first view of a large hall. */
   get nearPx() {
     const fit = this.camera.fitScale * this.map.pitch;
-    return fit > 11 ? NEAR_PX : Math.max(NEAR_PX, fit * 1.3);
+    return fit > SMALL_HALL_PX * this.unit ? NEAR_PX * this.unit : Math.max(NEAR_PX * this.unit, fit * 1.3);
   }
 
   /** 0: blocks, 1: seats. */
@@ -133,7 +149,7 @@ export class MapView {
     this.#paintPulses(now, nearness);
     this.#paintMine();
     this.#paintSelection();
-    if (this.seatPx >= ROW_LABEL_PX && nearness === 1) this.#paintRowLabels();
+    if (this.seatPx >= ROW_LABEL_PX * this.unit && nearness === 1) this.#paintRowLabels();
     if (nearness < 1) this.#paintBlockLabels(1 - nearness);
     this.#paintFocus();
     this.#paintRectangle();
@@ -147,9 +163,9 @@ export class MapView {
     const height = stage.height * camera.scale;
     context.beginPath();
     context.fillStyle = palette.mapStage;
-    context.roundRect(x, y, width, height, Math.min(height / 3, 14));
+    context.roundRect(x, y, width, height, Math.min(height / 3, 14 * this.unit));
     context.fill();
-    const size = Math.min(Math.max(11, height * 0.34), 28);
+    const size = Math.min(Math.max(11, height * 0.34), 28 * this.unit);
     if (!stage.label || height < 12) return;
     context.fillStyle = palette.mapStageInk;
     context.font = `600 ${size}px ${palette.font}`;
@@ -231,7 +247,7 @@ export class MapView {
   }
 
   #paintBlockLabels(alpha) {
-    const { context, camera, palette, map } = this;
+    const { context, camera, palette, map, unit } = this;
     context.globalAlpha = alpha;
     context.textAlign = 'center';
     context.textBaseline = 'middle';
@@ -239,10 +255,10 @@ export class MapView {
       if (!this.#inView(block.bounds, 0)) continue;
       const width = (block.bounds.right - block.bounds.left + map.pitch) * camera.scale;
       const height = (block.bounds.bottom - block.bounds.top + map.pitch) * camera.scale;
-      if (width < 26 || height < 14) continue;
+      if (width < 26 * unit || height < 14 * unit) continue;
       const [x, y] = camera.toScreen(block.cx, block.cy);
-      const size = Math.min(15, Math.max(10, Math.min(width / 5.5, height / 2.6)));
-      const two = height > size * 3.1 && width > 44;
+      const size = Math.min(15 * unit, Math.max(10 * unit, Math.min(width / 5.5, height / 2.6)));
+      const two = height > size * 3.1 && width > 44 * unit;
       const free = this.source.blockCounts?.[block.at]?.[0] ?? block.count;
       this.#pill(x, y, block.code, two ? this.hooks.freeText?.(free) ?? '' : '', size, palette);
     }
@@ -278,7 +294,7 @@ export class MapView {
   #paintRowLabels() {
     const { context, camera, palette, map } = this;
     const view = camera.view;
-    const size = Math.min(13, this.seatPx * 0.5);
+    const size = Math.min(13 * this.unit, this.seatPx * 0.5);
     context.font = `600 ${size}px ${palette.font}`;
     context.fillStyle = palette.mapLine;
     context.textAlign = 'center';
@@ -386,7 +402,7 @@ export class MapView {
 
   zoomToSeat(index) {
     const { map, camera } = this;
-    const scale = Math.max(camera.scale, Math.max(22, this.nearPx * 1.2) / map.pitch);
+    const scale = Math.max(camera.scale, Math.max(22 * this.unit, this.nearPx * 1.2) / map.pitch);
     camera.glideTo({ x: map.x[index], y: map.y[index], scale });
     this.draw();
   }
@@ -396,7 +412,7 @@ export class MapView {
     const xs = indexes.map((i) => map.x[i]);
     const ys = indexes.map((i) => map.y[i]);
     const bounds = { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };
-    camera.glideTo(camera.frame(bounds, 7 * map.pitch, Math.max(26, this.nearPx * 1.2) / map.pitch));
+    camera.glideTo(camera.frame(bounds, 7 * map.pitch, Math.max(26 * this.unit, this.nearPx * 1.2) / map.pitch));
     this.draw();
   }
 

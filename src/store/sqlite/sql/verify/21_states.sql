@@ -9,8 +9,13 @@ FROM (
     FROM checkouts
     WHERE status NOT IN ('pending_payment', 'processing', 'completed', 'failed', 'cancelled', 'expired', 'refunded')
        OR refund NOT IN ('none', 'owed', 'done')
+       OR version < 1
     UNION ALL
     SELECT 'event ' || lower(hex(id))
     FROM events
-    WHERE status NOT IN ('draft', 'published', 'live', 'archived', 'cancelled')
+    WHERE status NOT IN ('draft', 'published', 'live', 'archived', 'cancelled') OR version < 1
+    UNION ALL
+    SELECT 'delivery ' || name
+    FROM deliveries
+    WHERE version < 1
 );

@@ -1,0 +1,2 @@
+DELETE FROM deliveries
+WHERE name = ANY ($1::text[]);

@@ -1,0 +1,3 @@
+SELECT id, name, created_at
+FROM organizations
+WHERE id = $1::uuid;

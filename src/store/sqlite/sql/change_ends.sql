@@ -1,0 +1,1 @@
+SELECT (SELECT min(id) FROM changes), (SELECT max(id) FROM changes);

@@ -1,0 +1,3 @@
+SELECT version
+FROM checkouts
+WHERE organization_id = ?1 AND id = ?2;

@@ -1,0 +1,3 @@
+SELECT version
+FROM deliveries
+WHERE name = ?1;

@@ -1,0 +1,3 @@
+SELECT version
+FROM events
+WHERE organization_id = ?1 AND id = ?2;

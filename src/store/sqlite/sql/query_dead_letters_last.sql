@@ -1,0 +1,2 @@
+SELECT coalesce(max(number), 0)
+FROM dead_letters;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Readings, one command each: members by ZSCAN, locks by MGET, their number by
+ * ZCARD, bits by GET. What is read was written by anybody, and is copied into
+ * the asker's arena. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "warm/redis_int.h"
+#include "warm/resp.h"
+
+enum { MEMBERS_PER_SCAN = 256 }; /* Redis may give a few more than it was asked for */
+
+/* ["cursor", [member, score, …]] */
+static bool read_members(struct warm_read *read, const struct reply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->count != 2)
+        return false;
+    const struct reply *cursor = reply->elements[0], *found = reply->elements[1];
+    if (cursor == NULL || found == NULL || cursor->type != REDIS_REPLY_STRING ||
+        found->type != REDIS_REPLY_ARRAY)
+        return false;
+    char *end = NULL;
+    read->cursor = strtoull(cursor->text, &end, 10);
+    if (end == cursor->text || *end != '\0')
+        return false; /* a server whose cursors are no numbers: it could not be asked on */
+    read->members = ARENA_ARRAY(read->arena, struct warm_member, found->count / 2 + 1);
+    for (int i = 0; i + 1 < found->count; i += 2) {
+        const struct reply *text = found->elements[i];
+        if (text == NULL || text->type != REDIS_REPLY_STRING)
+            return false;
+        struct warm_member *member = &read->members[read->member_count++];
+        member->text = arena_text_n(read->arena, text->text, text->size);
+        member->text_size = text->size;
+        value_read_member(text->text, text->size, member);
+    }
+    return true;
+}
+
+static bool read_locks(struct warm_read *read, const struct reply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->count != read->seat_count)
+        return false;
+    read->locks = ARENA_ARRAY(read->arena, struct warm_lock, read->seat_count);
+    for (int32_t i = 0; i < read->seat_count; i++) {
+        const struct reply *value = reply->elements[i];
+        struct warm_lock *lock = &read->locks[i];
+        lock->org_id = read->org_id;
+        lock->event_id = read->event_id;
+        lock->seat_id = read->seat_ids[i];
+        lock->result = WARM_LOCK_TAKEN;
+        if (value == NULL || value->type != REDIS_REPLY_STRING)
+            continue;
+        lock->result = WARM_LOCK_FOUND;
+        lock->found = arena_text_n(read->arena, value->text, value->size);
+        value_read_lock(value->text, value->size, lock);
+    }
+    return true;
+}
+
+static bool read_bits(struct warm_read *read, const struct reply *reply)
+{
+    if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_NIL)
+        return false;
+    read->bits_size = reply->type == REDIS_REPLY_STRING ? reply->size : 0;
+    read->bits = arena_copy(read->arena, reply->text != NULL ? reply->text : "", read->bits_size);
+    return true;
+}
+
+static bool read_count(struct warm_read *read, const struct reply *reply)
+{
+    read->count = reply->integer;
+    return reply->type == REDIS_REPLY_INTEGER;
+}
+
+static bool read_on_reply(struct link *link, struct owed *owed, const struct reply *reply)
+{
+    static bool (*const readers[])(struct warm_read * read, const struct reply *reply) = {
+        [WARM_MEMBERS] = read_members,
+        [WARM_LOCKS] = read_locks,
+        [WARM_COUNT] = read_count,
+        [WARM_BITS] = read_bits,
+    };
+    struct waiter *waiter = owed->object;
+    if (waiter->read != NULL && !readers[waiter->read->kind](waiter->read, reply))
+        waiter_end(waiter, WARM_FAILED); /* an answer, so the breaker is not told */
+    redis_answered(link->context, waiter);
+    return true;
+}
+
+static void read_put(struct redis *redis, const struct warm_read *read)
+{
+    struct buf *out = &redis->link.out;
+    struct keys_event keys;
+    keys_event_init(&keys, redis->prefix, &read->org_id, &read->event_id);
+    switch (read->kind) {
+    case WARM_MEMBERS:
+        resp_array(out, 5);
+        resp_text(out, "ZSCAN");
+        keys_put_members(out, &keys);
+        {
+            char cursor[24];
+            snprintf(cursor, sizeof(cursor), "%llu", (unsigned long long)read->cursor);
+            resp_text(out, cursor);
+        }
+        resp_text(out, "COUNT");
+        resp_int(out, MEMBERS_PER_SCAN);
+        break;
+    case WARM_LOCKS:
+        resp_array(out, 1 + read->seat_count);
+        resp_text(out, "MGET");
+        for (int32_t i = 0; i < read->seat_count; i++) {
+            char seat[UUID_TEXT_SIZE];
+            uuid_format(&read->seat_ids[i], seat);
+            keys_put_lock(out, &keys, seat);
+        }
+        break;
+    case WARM_COUNT:
+        resp_array(out, 2);
+        resp_text(out, "ZCARD");
+        keys_put_members(out, &keys);
+        break;
+    case WARM_BITS:
+        resp_array(out, 2);
+        resp_text(out, "GET");
+        keys_put_bits(out, &keys, read->section, read->subsection);
+        break;
+    }
+}
+
+enum err redis_read(struct warm *warm, struct warm_read *read)
+{
+    struct redis *redis = redis_of(warm);
+    CHECK(read->kind != WARM_LOCKS || (read->seat_count > 0 && read->seat_count <= WARM_READ_COUNT_MAX));
+    if (redis->breaker.state == WARM_OPEN || !link_has_room(&redis->link))
+        return ERR_OVERLOADED;
+    read->members = NULL;
+    read->member_count = 0;
+    read->locks = NULL;
+    read->count = 0;
+    read->bits = NULL;
+    read->bits_size = 0;
+    struct waiter *waiter = redis_wait(redis);
+    waiter->read = read;
+    waiter->left = 1;
+    read_put(redis, read);
+    link_owe(&redis->link, &(struct owed){.on_reply = read_on_reply, .object = waiter, .count = 1});
+    return ERR_OK;
+}
