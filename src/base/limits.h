@@ -3,6 +3,14 @@
 #ifndef HOLDFAST_BASE_LIMITS_H
 #define HOLDFAST_BASE_LIMITS_H
 
+/* Limits of waiting that a busy machine may reach by itself. A build for the sanitizers is several times slower, and so are
+ * its limits; nothing else about it differs. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { PATIENCE = 4 };
+#else
+enum { PATIENCE = 1 };
+#endif
+
 enum {
     /* Edge */
     BODY_SIZE_MAX = 64 * 1024,
@@ -30,14 +38,14 @@ enum {
     /* Lane */
     INBOX_COUNT_MAX = 32768,
     WAITING_COUNT_MAX = 32768, /* deferred until an uncommitted seat is settled */
-    COMMAND_WAIT_MS_MAX = 2000,
+    COMMAND_WAIT_MS_MAX = 2000 * PATIENCE,
     TURN_COMMAND_COUNT_MAX = 512,
     BATCH_COUNT_IN_FLIGHT_MAX = 4,
     EXPIRY_COUNT_PER_TURN_MAX = 512,
     RETRY_COUNT_MAX = 3,      /* 10, 20, 40 ms */
     EXPIRY_TRY_COUNT_MAX = 3, /* 10, 20, 40 s; then alarmed, and the reaper goes on */
     AUDIT_QUEUE_COUNT_MAX = 8192,
-    TRANSACTION_MS_MAX = 2000,
+    TRANSACTION_MS_MAX = 2000 * PATIENCE,
     REAPER_INTERVAL_MS = 30000,
     SNAPSHOT_INTERVAL_MS = 60000,
     HOLD_EXPIRING_NOTICE_MS = 30000,

@@ -215,21 +215,24 @@ static void print_result(const struct bench *bench)
     double seconds = (double)result->elapsed_us / 1e6;
     double rate = (double)result->held_count / seconds;
     double p50_ms = (double)bench_latency_us(result, 0.5) / 1000;
+    double p95_ms = (double)bench_latency_us(result, 0.95) / 1000;
     double p99_ms = (double)bench_latency_us(result, 0.99) / 1000;
     double max_ms = (double)result->latency_max_us / 1000;
 
     if (bench->options->values[OPTION_JSON] != NULL) {
         printf("{\"holds_per_second\": %.0f, \"seconds\": %.3f, \"connections\": %d, \"held\": %lld, "
                "\"refused\": %lld, "
-               "\"failed\": %lld, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, \"stored\": %lld}\n",
+               "\"failed\": %lld, \"p50_ms\": %.3f, \"p95_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, "
+               "\"stored\": %lld}\n",
                rate, seconds, bench->load.connection_count, (long long)result->held_count,
-               (long long)result->refused_count, (long long)result->failed_count, p50_ms, p99_ms, max_ms,
-               (long long)bench->stored_count);
+               (long long)result->refused_count, (long long)result->failed_count, p50_ms, p95_ms, p99_ms,
+               max_ms, (long long)bench->stored_count);
         return;
     }
     printf("durable holds   %.0f/s  (%lld in %.1f s over %d connections)\n", rate,
            (long long)result->held_count, seconds, bench->load.connection_count);
-    printf("latency         p50 %.1f ms, p99 %.1f ms, max %.1f ms\n", p50_ms, p99_ms, max_ms);
+    printf("latency         p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, max %.1f ms\n", p50_ms, p95_ms, p99_ms,
+           max_ms);
     printf("other answers   %lld refused, %lld failed", (long long)result->refused_count,
            (long long)result->failed_count);
     if (result->status_example != 0)

@@ -130,6 +130,7 @@ static void fill_batch(struct store_batch *batch, const struct import_plan *plan
     unit->events = ARENA_NEW(arena, struct event_write);
     unit->events->insert = true;
     unit->events->row = plan->event;
+    unit->events->row.version = 1;
     add_audit(unit, arena, plan, AUDIT_EVENT_CHANGED, "Event", &plan->event.id, batch->now_ms);
     unit->layouts =
         catalogue_layout_write(arena, &plan->event, plan->document, plan->layout, rng, batch->now_ms);

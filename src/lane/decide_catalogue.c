@@ -127,7 +127,10 @@ enum decision decide_event_create(struct lane *lane, struct command *command)
     if (uuid_is_nil(&command->event.row.id))
         command->event.row.id = lane_make_id(lane);
     command->event.row.org_id = command->actor.org_id;
-    if (!directory_has_org(lane->hot->directory, &command->actor.org_id))
+    bool has_org = directory_has_org(lane->hot->directory, &command->actor.org_id);
+    if (!has_org && !follow_is_fresh(lane, command))
+        return DEFERRED;
+    if (!has_org)
         return refuse_with(lane, command, ERR_INVALID_REQUEST, "An event needs an organization.");
     if (map_get(&lane->hot->events, &command->event.row.id) != NULL)
         return refuse_with(lane, command, ERR_INVALID_REQUEST, "id: this id cannot be used.");

@@ -209,6 +209,8 @@ enum decision decide_checkout_start(struct lane *lane, struct command *command)
     }
     struct hot_checkout *same = start_same(&start);
     if (same != NULL) {
+        if (!follow_is_fresh(lane, command))
+            return DEFERRED;
         answer_hot_checkout(lane, command, same);
         command->result.status = 200;
         return lane_answer(lane, command, ERR_OK);
@@ -231,6 +233,16 @@ static enum err find_ended(struct lane *lane, struct command *command, struct st
     if (!(*lookup)->found || !lane_may_act_for(command, &(*lookup)->checkout.user_id))
         return ERR_CHECKOUT_NOT_FOUND;
     return ERR_OK;
+}
+
+/* The store has it as open: another node changed it, and memory does not know that yet. */
+static bool must_follow(struct lane *lane, struct command *command, const struct store_lookup *lookup)
+{
+    enum checkout_state state = lookup->checkout.state;
+    if (!lane->shared || (state != CHECKOUT_PENDING_PAYMENT && state != CHECKOUT_PROCESSING))
+        return false;
+    follow_missed(lane, command);
+    return true;
 }
 
 static void answer_lookup(struct lane *lane, struct command *command, const struct store_lookup *lookup)
@@ -314,6 +326,8 @@ static enum decision complete_ended(struct lane *lane, struct command *command)
     enum err err = find_ended(lane, command, &lookup);
     if (err == ERR_OK && lookup == NULL)
         return LOOKING_UP;
+    if (err == ERR_OK && must_follow(lane, command, lookup))
+        return DEFERRED;
     if (err == ERR_OK)
         err = rule_checkout_pay(lookup->checkout.state);
     if (err != ERR_OK)
@@ -355,6 +369,8 @@ static enum decision cancel_ended(struct lane *lane, struct command *command)
     enum err err = find_ended(lane, command, &lookup);
     if (err == ERR_OK && lookup == NULL)
         return LOOKING_UP;
+    if (err == ERR_OK && must_follow(lane, command, lookup))
+        return DEFERRED;
     if (err == ERR_OK)
         err = rule_checkout_cancel(lookup->checkout.state);
     if (err != ERR_OK)

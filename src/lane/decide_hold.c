@@ -299,6 +299,8 @@ static bool ask_seats(struct request *request, const struct uuid *seat_ids, int3
 static enum decision answer_mine(struct request *request)
 {
     struct command *command = request->command;
+    if (!follow_is_fresh(request->lane, command))
+        return DEFERRED; /* it may have been given back through another node */
     for (int32_t i = 0; i < request->count; i++) {
         struct hold_row row;
         int32_t index = request->seats[i].index;

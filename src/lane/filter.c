@@ -16,12 +16,11 @@
  * good by registry.c. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/metrics.h"
 #include "lane/lane_int.h"
 
 enum {
-    LATE_US = 1000000, /* a commit that took so long is not news any more: others may have gone on since */
+    LATE_MS = 1000, /* a commit that took so long is not news any more: others may have gone on since */
     OCCUPANCY_INTERVAL_MS = 1000,
 };
 
@@ -312,7 +311,7 @@ void filter_committed(struct lane *lane, struct lane_batch *batch)
     struct warm *warm = lane->config.warm;
     if (warm == NULL)
         return;
-    bool late = clock_monotonic_us() - batch->submitted_us > LATE_US;
+    bool late = lane->now_ms - batch->store.now_ms > LATE_MS;
     struct warm_write *writes = ARENA_ARRAY(&batch->store.arena, struct warm_write, count_writes(batch) + 1);
     struct warm_write *end = writes;
     LIST_FOR_EACH(node, &batch->steps) {

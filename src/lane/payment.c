@@ -244,6 +244,7 @@ static void sell(struct step *step, const struct hold_row *hold, struct step_sea
 static void settle_paid(struct lane *lane, struct command *command, struct hot_checkout *checkout)
 {
     struct step *step = step_begin(lane, command);
+    step_check_event(step, checkout->event); /* not cancelled by another node meanwhile */
     struct checkout_row *row = step_checkout(step, checkout);
     checkout_end(step, row, CHECKOUT_COMPLETED, END_NONE);
     LIST_FOR_EACH(node, &checkout->holds) {
@@ -369,6 +370,12 @@ static enum decision settle_late(struct lane *lane, struct command *command)
         lane_lookups_forget(command);
         lane_retry(lane, command, delay_ms);
         return DECIDED;
+    }
+    bool is_open = lookup->found && (lookup->checkout.state == CHECKOUT_PENDING_PAYMENT ||
+                                     lookup->checkout.state == CHECKOUT_PROCESSING);
+    if (lane->shared && is_open) { /* another node pinned it: not in memory yet */
+        follow_missed(lane, command);
+        return DEFERRED;
     }
     /* Anything else was settled already: the gateway may tell us twice. */
     if (!lookup->found || lookup->checkout.state != CHECKOUT_FAILED || lookup->checkout.refund != REFUND_NONE)

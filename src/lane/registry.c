@@ -6,8 +6,9 @@
  *   members ─▶ locks ─▶ bits ─▶ done        (each: read, compare with memory, write)
  *
  * There are runs over all events before Redis filters again after it was away,
- * one when an admin asks, and a lighter one, without the locks, every
- * SWEEP_REGISTRY_MS.
+ * and every SWEEP_REGISTRY_MS; they leave the locks alone, which die by
+ * themselves, and of which a wrong one is overruled (filter.c). A run that an
+ * admin asked for looks at every seat's lock too.
  *
  * Neither direction may be wrong for a moment. What is written carries the
  * seat's version, and Redis takes it only if it has seen nothing newer: an ended
@@ -31,8 +32,7 @@ struct registry_run {
     struct hot_event *event;
     struct seatmap *map;     /* as it was when the run began; a reference */
     struct command *command; /* answered at the end; or NULL */
-    bool with_locks;
-    bool only_looks; /* counts, and writes nothing */
+    bool only_looks;         /* counts, and writes nothing */
     enum stage stage;
     struct warm_read read;
     struct arena arena;   /* of the page at hand */
@@ -125,9 +125,16 @@ static void write_missing_members(struct registry_run *run)
 
 /* ---- Locks ---- */
 
+/* It has no hold in memory, and is too old to be of a commit under way. */
+static bool lock_is_nobodys(const struct registry_run *run, const struct warm_lock *lock, int32_t index)
+{
+    bool is_there = lock->result == WARM_LOCK_FOUND && lock->readable;
+    return is_there && run->event->seats[index].hold == NULL &&
+           run->lane->now_ms - lock->found_held_at_ms >= WARM_LOCK_YOUNG_MS;
+}
+
 static void compare_lock(struct registry_run *run, const struct warm_lock *lock, int32_t index)
 {
-    const struct lane *lane = run->lane;
     const struct hot_hold *hold = run->event->seats[index].hold;
     bool is_there = lock->result == WARM_LOCK_FOUND && lock->readable;
     if (run->event->seats[index].busy)
@@ -138,9 +145,8 @@ static void compare_lock(struct registry_run *run, const struct warm_lock *lock,
             write_hold(run, hold);
         return;
     }
-    bool is_old = is_there && lane->now_ms - lock->found_held_at_ms >= WARM_LOCK_YOUNG_MS;
-    if (!is_old)
-        return; /* none, or one of a commit that may be under way */
+    if (!lock_is_nobodys(run, lock, index))
+        return;
     struct warm_write write = {.kind = WARM_UNLOCKED,
                                .org_id = run->event->row.org_id,
                                .event_id = run->event->row.id,
@@ -179,6 +185,20 @@ static void compare_bits(struct registry_run *run)
 
 /* ---- A page: asked, answered, compared ---- */
 
+/* Is there something that looks like nobody's? Only then must memory be up to date. */
+static bool page_has_orphans(const struct registry_run *run)
+{
+    for (int32_t i = 0; run->stage == STAGE_MEMBERS && i < run->read.member_count; i++) {
+        if (hold_of_member(run, &run->read.members[i]) == NULL)
+            return true;
+    }
+    for (int32_t i = 0; run->stage == STAGE_LOCKS && i < run->read.seat_count; i++) {
+        if (lock_is_nobodys(run, &run->read.locks[i], run->at + i))
+            return true;
+    }
+    return false;
+}
+
 static void read_done(struct warm_read *read)
 {
     struct registry_run *run = read->context;
@@ -189,7 +209,7 @@ static void read_done(struct warm_read *read)
         return;
     }
     run->answered = true;
-    run->fresh_needed = follow_next_number(run->lane);
+    run->fresh_needed = page_has_orphans(run) ? follow_next_number(run->lane) : 0;
 }
 
 static void page_ask(struct registry_run *run)
@@ -241,7 +261,7 @@ static void page_compare(struct registry_run *run)
         run->cursor = run->read.cursor;
         if (run->cursor == 0) {
             write_missing_members(run);
-            stage_begin(run, run->with_locks ? STAGE_LOCKS : STAGE_BITS);
+            stage_begin(run, run->command != NULL ? STAGE_LOCKS : STAGE_BITS);
         }
         break;
     case STAGE_LOCKS:
@@ -266,15 +286,13 @@ static void page_compare(struct registry_run *run)
 
 static void registry_answer(struct lane *lane, struct command *command);
 
-static struct registry_run *run_add(struct lane *lane, struct hot_event *event, struct command *command,
-                                    bool with_locks)
+static struct registry_run *run_add(struct lane *lane, struct hot_event *event, struct command *command)
 {
     struct registry_run *run = calloc(1, sizeof(*run));
     CHECK(run != NULL);
     run->lane = lane;
     run->event = event;
     run->command = command;
-    run->with_locks = with_locks;
     run->map = seatmap_acquire(event->map);
     run->seen = calloc((size_t)run->map->layout->seat_count / 64 + 1, sizeof(uint64_t));
     CHECK(run->seen != NULL);
@@ -328,13 +346,13 @@ static void run_turn(struct lane *lane, struct registry_run *run)
         page_ask(run);
 }
 
-static void add_all(struct lane *lane, bool with_locks)
+static void add_all(struct lane *lane)
 {
     size_t position = 0;
     struct hot_event *event;
     while ((event = map_next(&lane->hot->events, &position)) != NULL) {
         if (event->map != NULL && event->row.state != EVENT_ARCHIVED)
-            (void)run_add(lane, event, NULL, with_locks);
+            (void)run_add(lane, event, NULL);
     }
 }
 
@@ -348,7 +366,7 @@ static void rebuild_turn(struct lane *lane)
     if (!lane->rebuilding) {
         lane->rebuilding = true;
         lane->registry_failed = false;
-        add_all(lane, true);
+        add_all(lane);
     } else if (list_empty(&lane->registry_runs)) {
         lane->rebuilding = false; /* and once more, if it did not work out */
         if (!lane->registry_failed)
@@ -365,7 +383,7 @@ void registry_turn(struct lane *lane)
     rebuild_turn(lane);
     if (lane->now_ms >= lane->registry_at_ms && list_empty(&lane->registry_runs)) {
         lane->registry_at_ms = lane->now_ms + SWEEP_REGISTRY_MS;
-        add_all(lane, false);
+        add_all(lane);
     }
 }
 
@@ -432,7 +450,7 @@ enum decision decide_registry(struct lane *lane, struct command *command)
     command->result.counts[1] = -1;
     bool is_there = lane->config.warm != NULL && warm_state(lane->config.warm) != WARM_OPEN;
     if (is_there && event->map != NULL)
-        run_add(lane, event, command, true)->only_looks = command->kind == COMMAND_REGISTRY;
+        run_add(lane, event, command)->only_looks = command->kind == COMMAND_REGISTRY;
     else
         registry_answer(lane, command);
     return DECIDED;

@@ -157,7 +157,7 @@ static bool follow_page(struct delivery *delivery)
     arena_reset(&delivery->page);
     if (delivery_call_follow(&delivery->call, &delivery->position, FOLLOW_LIMIT, &delivery->page) != ERR_OK)
         return false;
-    if (follow->lost || delivery->position.from > follow->horizon) {
+    if (follow->lost) {
         skip_lost(delivery);
         return true;
     }
@@ -261,23 +261,27 @@ static void set_backlog(const struct delivery *delivery, int64_t now_ms)
     gauge_set(GAUGE_DELIVERY_BACKLOG, age_ms > 0 ? age_ms / 1000 : 0);
 }
 
+/* True: all of a page was delivered or given up just now, and the position is behind it. */
+static bool pass_page(struct delivery *delivery)
+{
+    if (delivery->queue.count == 0 || !delivery_queue_is_done(&delivery->queue))
+        return false;
+    delivery->position = delivery->page_end;
+    delivery_queue_fill(&delivery->queue, NULL, 0);
+    return true;
+}
+
 /* One thing at a time: save, renew, follow or send. False: we do not lead any more. */
 static bool lead_turn(struct delivery *delivery)
 {
     int64_t now_ms = clock_now_ms();
-    bool done = delivery_queue_is_done(&delivery->queue);
 
     set_backlog(delivery, now_ms);
     if (!lease_is_ours(&delivery->row, &delivery->config.node, now_ms))
         return false;
-    if (done && delivery->queue.count > 0) {
-        delivery->position = delivery->page_end;
-        delivery_queue_fill(&delivery->queue, NULL, 0);
+    if (pass_page(delivery) || now_ms >= delivery->written_ms + DELIVERY_RENEW_MS)
         return renew(delivery, now_ms);
-    }
-    if (now_ms >= delivery->written_ms + DELIVERY_RENEW_MS)
-        return renew(delivery, now_ms);
-    if (done)
+    if (delivery_queue_is_done(&delivery->queue))
         return follow_page(delivery);
     send_turn(delivery, now_ms);
     return true;
@@ -292,7 +296,8 @@ static void lead(struct delivery *delivery)
         good = lead_turn(delivery);
     delivery->config.channel->cancel(delivery->config.channel);
     delivery->sending = false;
-    if (good) { /* stopped: what was sent since the last save is sent again by whoever comes next */
+    if (good) { /* stopped: a page that was begun is sent again by whoever comes next */
+        pass_page(delivery);
         struct delivery_row row = lease_give_back(&delivery->row);
         row.position = delivery->position;
         good = write_row(delivery, &row, clock_now_ms());

@@ -352,7 +352,8 @@ enum err store_query(struct store *store, struct store_query *query) MUST_CHECK;
  * totals of holds ever made), active holds, checkouts that are open or owe a
  * refund. What is passed is borrowed for the call. An error stops the load. */
 struct store_loader {
-    enum err (*on_position)(void *context, const struct feed_position *position);
+    enum err (*on_position)(void *context,
+                            const struct feed_position *position); /* NULL: nobody will follow */
     enum err (*on_org)(void *context, const struct org_row *org);
     enum err (*on_user)(void *context, const struct user_row *user);
     enum err (*on_event)(void *context, const struct event_row *event);

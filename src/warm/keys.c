@@ -9,6 +9,7 @@
  *   {prefix}:org:{org}:event:{event}:seats_bf:{section}-{subsection} bits
  *   {prefix}:org:{org}:event:{event}:seats_bf_version:{section}-…    guard: u32 a seat, the version its bit is of
  *   {prefix}:registry                                                the mark
+ *   {prefix}:probe                                                   lives for no time at all
  *   channels: occupancy:{org}:{event}, org:{org}:event:{event}:seating:seat:held|released|sold
  *
  * Pure. */
@@ -93,6 +94,11 @@ void keys_put_guard(struct buf *out, const struct keys_event *keys, const char *
 void keys_put_mark(struct buf *out, const char *prefix)
 {
     put_key(out, prefix, strlen(prefix), LITERAL(":registry"), "", 0, "", 0);
+}
+
+void keys_put_probe(struct buf *out, const char *prefix)
+{
+    put_key(out, prefix, strlen(prefix), LITERAL(":probe"), "", 0, "", 0);
 }
 
 void keys_put_occupancy_channel(struct buf *out, const struct uuid *org_id, const struct uuid *event_id)

@@ -38,6 +38,7 @@ void keys_put_bits(struct buf *out, const struct keys_event *keys, const char *s
 void keys_put_guard(struct buf *out, const struct keys_event *keys, const char *section, int32_t subsection);
 void keys_put_mark(struct buf *out,
                    const char *prefix); /* says whether Redis is still the one that was filled */
+void keys_put_probe(struct buf *out, const char *prefix);
 void keys_put_occupancy_channel(struct buf *out, const struct uuid *org_id, const struct uuid *event_id);
 void keys_put_seat_channel(struct buf *out, const struct keys_event *keys, const char *change);
 

@@ -15,7 +15,7 @@
 
 enum {
     LINK_GREETING_MS_MAX = 500, /* from connecting until it is ready, for each address */
-    LINK_STALL_MS_MAX = 100,    /* something is owed, and nothing comes */
+    LINK_STALL_MS_MAX = 1000,   /* something is owed, and nothing comes; rounds do not wait as long */
     LINK_OUT_SIZE_MAX = 32 * 1024 * 1024,
     LINK_OWED_COUNT_MAX = 1 << 20, /* answers */
 };

@@ -141,6 +141,7 @@ enum err redis_read(struct warm *warm, struct warm_read *read)
     read->count = 0;
     read->bits = NULL;
     read->bits_size = 0;
+    bits_flush(redis); /* what was written is there to be read */
     struct waiter *waiter = redis_wait(redis);
     waiter->read = read;
     waiter->left = 1;

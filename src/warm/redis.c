@@ -81,7 +81,7 @@ void redis_lose_waiters(struct redis *redis, enum warm_outcome outcome)
 
 /* ---- The connection that is asked ---- */
 
-enum greeting { GREETING_MARK = SCRIPT_COUNT, GREETING_PING, GREETING_COUNT };
+enum greeting { GREETING_MARK = SCRIPT_COUNT, GREETING_PACK, GREETING_PING, GREETING_COUNT };
 
 static void redis_put_mark(struct redis *redis, struct buf *out)
 {
@@ -95,10 +95,28 @@ static void redis_put_mark(struct redis *redis, struct buf *out)
     resp_text(out, "GET");
 }
 
+/* Makes a packed hash that is dead at once: an older server, or rights that do not reach that far, say no. */
+static void redis_put_probe(struct redis *redis, struct buf *out)
+{
+    struct pack pack;
+    pack_begin(&pack);
+    pack_put(&pack, "field", 5);
+    pack_put(&pack, "value", 5);
+    pack_end(&pack, &redis->sums);
+    resp_array(out, 6);
+    resp_text(out, "RESTORE");
+    keys_put_probe(out, redis->prefix);
+    resp_int(out, 1);
+    resp_bulk(out, (const char *)pack.data, pack.size);
+    resp_text(out, "REPLACE");
+    resp_text(out, "ABSTTL");
+}
+
 static int redis_greet(struct link *link, struct buf *out)
 {
     scripts_put_load(out);
     redis_put_mark(link->context, out);
+    redis_put_probe(link->context, out);
     resp_array(out, 1);
     resp_text(out, "PING");
     return GREETING_COUNT;
@@ -117,7 +135,9 @@ static bool redis_take_mark(struct redis *redis, const struct reply *reply)
 static bool redis_on_greeting(struct link *link, int index, const struct reply *reply)
 {
     struct redis *redis = link->context;
-    if (reply->type == REDIS_REPLY_ERROR)
+    if (index == GREETING_PACK)
+        redis->restores = reply->type != REDIS_REPLY_ERROR;
+    else if (reply->type == REDIS_REPLY_ERROR)
         return false;
     if (index == GREETING_MARK && !redis_take_mark(redis, reply) && redis->breaker.state == WARM_CLOSED)
         breaker_rebuild(&redis->breaker, "it was emptied, or is another one");
@@ -173,7 +193,7 @@ static bool redis_on_mark(struct link *link, struct owed *owed, const struct rep
     if (redis->breaker.state == WARM_REBUILDING)
         link_fail(link, false, "it was emptied while it was rebuilt");
     else
-        breaker_rebuild(&redis->breaker, "it was emptied");
+        (void)0;
     return true;
 }
 
@@ -236,6 +256,7 @@ static void redis_drop_asked(struct redis *redis)
     if (redis->breaker.state != WARM_OPEN || redis->link.state == LINK_READY)
         return;
     link_drop_queue(&redis->link);
+    bits_clear(&redis->bits);
     redis_lose_waiters(redis, WARM_FAILED);
 }
 
@@ -257,6 +278,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t redis_due_us(struct redis *redis)
 {
     int64_t due = earlier(link_due_us(&redis->link), subscription_due_us(redis));
+    due = earlier(due, bits_due_us(redis));
     if (redis->link.state == LINK_READY)
         due = earlier(due, redis->mark_at_us);
     else if (redis->link.state == LINK_DOWN)
@@ -287,6 +309,7 @@ static int64_t redis_turn(struct warm *warm, int64_t now_us)
     redis_end_late(redis);
     redis_drop_asked(redis);
     redis_ask_for_mark(redis);
+    bits_turn(redis);
     link_flush(&redis->link, now_us);
     subscription_turn(redis, subscription_ready);
     return redis_due_us(redis);
@@ -304,6 +327,7 @@ static void redis_destroy(struct warm *warm)
         tls_destroy(redis->tls[i]);
     close(redis->epoll);
     buf_deinit(&redis->message);
+    bits_deinit(&redis->bits);
     free(redis->order);
     explicit_bzero(&redis->list, sizeof(redis->list));
     free(redis);
@@ -378,6 +402,7 @@ enum err warm_create(const struct warm_config *config, struct warm **out, char *
     rng_init_system(&redis->rng);
     list_init(&redis->waiters);
     scripts_init(&redis->scripts);
+    pack_sums_init(&redis->sums);
     breaker_init(&redis->breaker, redis->list.retry_ms);
     link_init(&redis->link, &redis_link_functions, redis, &redis->list, redis->tls, redis->epoll);
     subscription_init(redis);

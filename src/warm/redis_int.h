@@ -4,9 +4,11 @@
 #define HOLDFAST_WARM_REDIS_INT_H
 
 #include "base/rng.h"
+#include "warm/bits.h"
 #include "warm/breaker.h"
 #include "warm/keys.h"
 #include "warm/link.h"
+#include "warm/pack.h"
 #include "warm/scripts.h"
 #include "warm/values.h"
 #include "warm/warm_int.h"
@@ -58,6 +60,9 @@ struct redis {
     char next_mark[UUID_TEXT_SIZE];
     int64_t mark_at_us;
     struct rng rng;
+    bool restores; /* Redis takes packed hashes: see pack.h */
+    struct pack_sums sums;
+    struct bits bits;
     /* Scratch, kept from call to call: */
     struct value_times times;
     struct buf message;

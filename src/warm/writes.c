@@ -9,7 +9,7 @@
  *      theirs can be in the way: HSET and SET are a third of a script's price;
  *   3. extensions, repairs and holds without a lock go through a script that
  *      first looks whether Redis has seen a newer version of the seat;
- *   4. one ZADD; all bits by one script, which looks in the same way;
+ *   4. one ZADD; the bits, by a script that looks in the same way, and not each time (see bits.c);
  *   5. messages, and the occupancy key goes. */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,6 @@
 enum {
     KEEP_COUNT_MAX = 128, /* seats in one call of each script */
     END_COUNT_MAX = SCRIPT_SEAT_COUNT_MAX,
-    BITS_CALL_COUNT_MAX = 1024,
 };
 
 struct write_ref {
@@ -44,6 +43,7 @@ struct group {
     const struct write_ref *refs;
     int32_t count;
     struct keys_event keys;
+    char event[UUID_TEXT_SIZE];
     int32_t replies; /* that nobody waits for, since the last script */
 };
 
@@ -154,25 +154,50 @@ static void put_ends(struct group *group)
 
 /* ---- 2. New holds ---- */
 
-static void put_meta_fields(struct group *group, const struct warm_write *write, const struct write_ids *ids)
+static void put_new_meta(struct group *group, const struct warm_write *write, const struct write_ids *ids)
 {
-    struct buf *out = group->out;
     struct value_time until = value_time(&group->redis->times, write->held_until_ms);
     struct value_time created = value_time(&group->redis->times, write->created_ms);
-    RESP_WORD(out, "7", "seat_id");
-    resp_bulk(out, ids->seat, KEY_ID_SIZE);
-    RESP_WORD(out, "7", "user_id");
-    resp_bulk(out, ids->user, KEY_ID_SIZE);
-    RESP_WORD(out, "8", "event_id");
-    resp_uuid(out, &write->event_id);
-    RESP_WORD(out, "10", "held_until");
-    resp_bulk(out, until.text, until.size);
-    RESP_WORD(out, "10", "created_at");
-    resp_bulk(out, created.text, created.size);
-    RESP_WORD(out, "6", "source");
-    resp_text(out, hold_source_name(write->source));
-    RESP_WORD(out, "6", "status");
-    RESP_WORD(out, "6", "active");
+    const char *source = hold_source_name(write->source);
+    const struct {
+        const char *name, *value;
+        size_t name_size, value_size;
+    } fields[] = {
+#define FIELD(name, value, size) {(name), (value), sizeof(name) - 1, (size)}
+        FIELD("seat_id", ids->seat, KEY_ID_SIZE),        FIELD("user_id", ids->user, KEY_ID_SIZE),
+        FIELD("event_id", group->event, KEY_ID_SIZE),    FIELD("held_until", until.text, until.size),
+        FIELD("created_at", created.text, created.size), FIELD("source", source, strlen(source)),
+        FIELD("status", "active", strlen("active")),
+#undef FIELD
+    };
+    struct buf *out = group->out;
+    if (group->redis->restores) {
+        struct pack pack;
+        pack_begin(&pack);
+        for (size_t i = 0; i < COUNT_OF(fields); i++) {
+            pack_put(&pack, fields[i].name, fields[i].name_size);
+            pack_put(&pack, fields[i].value, fields[i].value_size);
+        }
+        pack_end(&pack, &group->redis->sums);
+        PUT_LITERAL(out, "*6\r\n$7\r\nRESTORE\r\n");
+        keys_put_meta(out, &group->keys, ids->hold);
+        resp_int(out, write->held_until_ms);
+        resp_bulk(out, (const char *)pack.data, pack.size);
+        PUT_LITERAL(out, "$7\r\nREPLACE\r\n$6\r\nABSTTL\r\n");
+        group->replies++;
+        return;
+    }
+    resp_array(out, 2 + 2 * COUNT_OF(fields));
+    RESP_WORD(out, "4", "HSET");
+    keys_put_meta(out, &group->keys, ids->hold);
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        resp_bulk(out, fields[i].name, fields[i].name_size);
+        resp_bulk(out, fields[i].value, fields[i].value_size);
+    }
+    PUT_LITERAL(out, "*3\r\n$9\r\nPEXPIREAT\r\n");
+    keys_put_meta(out, &group->keys, ids->hold);
+    resp_int(out, write->held_until_ms);
+    group->replies += 2;
 }
 
 static void put_new(struct group *group, const struct warm_write *write)
@@ -185,14 +210,8 @@ static void put_new(struct group *group, const struct warm_write *write)
     value_put_hold(out, ids.hold, ids.user, write->held_until_ms);
     RESP_WORD(out, "4", "PXAT");
     resp_int(out, write->held_until_ms);
-
-    PUT_LITERAL(out, "*16\r\n$4\r\nHSET\r\n");
-    keys_put_meta(out, &group->keys, ids.hold);
-    put_meta_fields(group, write, &ids);
-    PUT_LITERAL(out, "*3\r\n$9\r\nPEXPIREAT\r\n");
-    keys_put_meta(out, &group->keys, ids.hold);
-    resp_int(out, write->held_until_ms);
-    group->replies += 3;
+    group->replies++;
+    put_new_meta(group, write, &ids);
 }
 
 static void put_new_members(struct group *group, int32_t count)
@@ -306,64 +325,18 @@ static void put_all_kept(struct group *group)
 
 /* ---- 4. Bits ---- */
 
-/* How many of `bits` from `from` on are of one block, and fit one BITFIELD. */
-static int32_t block_run(const struct warm_write *const *bits, int32_t from, int32_t count)
+static void add_bits(struct group *group)
 {
-    int32_t end = from + 1;
-    while (end < count && end - from < SCRIPT_SEAT_COUNT_MAX && compare_blocks(bits[from], bits[end]) == 0)
-        end++;
-    return end - from;
-}
-
-static void put_bits_chunk(struct group *group, const struct warm_write *const *bits, int32_t count)
-{
-    int32_t run_count = 0;
-    for (int32_t i = 0; i < count; i += block_run(bits, i, count))
-        run_count++;
-    size_t begin = group_script(group, SCRIPT_SET_BITS, 2 * run_count, run_count + 4 * count);
-    for (int32_t i = 0; i < count; i += block_run(bits, i, count)) {
-        keys_put_guard(group->out, &group->keys, bits[i]->section, bits[i]->subsection);
-        keys_put_bits(group->out, &group->keys, bits[i]->section, bits[i]->subsection);
-    }
-    for (int32_t i = 0; i < count;) {
-        int32_t run = block_run(bits, i, count);
-        resp_int(group->out, run);
-        for (int32_t end = i + run; i < end; i++)
-            put_place(group->out, bits[i]);
-    }
-    group_script_end(group, begin);
-}
-
-/* Of a seat that changed twice in the batch only the last version counts: it comes after the other. */
-static bool is_last_of_seat(const struct group *group, int32_t i)
-{
-    const struct warm_write *write = group->refs[i].write;
-    for (int32_t next = i + 1; next < group->count; next++) {
-        const struct warm_write *after = group->refs[next].write;
-        if (after->bit != write->bit || compare_blocks(after, write) != 0)
-            return true;
-        if (after->kind != WARM_UNLOCKED)
-            return false;
-    }
-    return true;
-}
-
-static void put_all_bits(struct group *group)
-{
-    const struct warm_write *bits[BITS_CALL_COUNT_MAX];
-    int32_t count = 0;
     for (int32_t i = 0; i < group->count; i++) {
         const struct warm_write *write = group->refs[i].write;
-        if (write->kind == WARM_UNLOCKED || is_kept(write) || !is_last_of_seat(group, i))
-            continue;
-        bits[count++] = write;
-        if (count == BITS_CALL_COUNT_MAX) {
-            put_bits_chunk(group, bits, count);
-            count = 0;
-        }
+        if (write->kind != WARM_UNLOCKED && !is_kept(write))
+            bits_add(&group->redis->bits, write);
     }
-    if (count > 0)
-        put_bits_chunk(group, bits, count);
+    if (!group->redis->bits.urgent)
+        return;
+    link_owe_nobody(&group->redis->link, group->replies);
+    group->replies = 0;
+    bits_flush(group->redis);
 }
 
 /* ---- 5. Messages ---- */
@@ -398,10 +371,11 @@ static void write_group(struct redis *redis, const struct write_ref *refs, int32
 {
     struct group group = {.redis = redis, .out = &redis->link.out, .refs = refs, .count = count};
     keys_event_init(&group.keys, redis->prefix, &refs[0].write->org_id, &refs[0].write->event_id);
+    uuid_format(&refs[0].write->event_id, group.event);
     put_ends(&group);
     put_all_new(&group);
     put_all_kept(&group);
-    put_all_bits(&group);
+    add_bits(&group);
     put_messages(&group, now_ms);
     link_owe_nobody(&redis->link, group.replies);
 }

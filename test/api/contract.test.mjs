@@ -56,6 +56,7 @@ GET /api/admin/events/{}/occupancy/history
 GET /api/admin/events/{}/analytics
 GET /api/admin/audit
 GET /api/admin/figures
+GET /api/admin/dead-letters
 GET /healthz
 GET /readyz
 GET /metrics

@@ -8,8 +8,10 @@ import { after, before, describe, it } from 'node:test';
 import { ok } from '../lib/client.mjs';
 import { rawRequest, Wire } from '../lib/raw.mjs';
 import { start } from '../lib/server.mjs';
-import { inParallel, within } from '../lib/wait.mjs';
+import { inParallel, pause, within } from '../lib/wait.mjs';
 import { block, layoutOf, metric, World } from '../lib/world.mjs';
+
+const ANSWERS_LIMIT_MS = 120000; // to all of one round
 
 describe('races', () => {
   let server;
@@ -28,12 +30,27 @@ describe('races', () => {
   const reserveBytes = (event, seat, buyer) =>
     rawRequest('POST', `${event.path}/seats/${seat.seat_id}/reserve`, { authorization: `Bearer ${buyer.bearer}`, 'content-length': 0 });
 
+  /**
+   * One answer. A command that waited two seconds is refused as overloaded, which a busy machine can bring about: then the
+   * same is asked again, as the answer says, and how often is told. Any other refusal is for the test to judge.
+   */
+  let refused = 0;
+  const ask = async (wire, bytes) => {
+    for (;;) {
+      const answer = await wire.exchange(bytes);
+      if (answer.status !== 503 || JSON.parse(answer.text).error.code !== 'overloaded') return answer;
+      refused++;
+      await pause(200);
+    }
+  };
+  after(() => refused > 0 && console.log(`# ${refused} times refused as overloaded, and asked again`));
+
   it('a thousand users, one seat: exactly one 201, 999 conflicts, one active row', async () => {
     const event = await organization.event({ layout: layoutOf(block('A', 1, [3])) });
     const [, seat] = event.seats;
     const wires = await inParallel(Array.from({ length: 1000 }), 100, () => Wire.open(server));
     const buyers = wires.map(() => organization.buyer());
-    const answers = await within('a thousand answers', Promise.all(wires.map((wire, index) => wire.exchange(reserveBytes(event, seat, buyers[index])))), 60000);
+    const answers = await within('a thousand answers', Promise.all(wires.map((wire, index) => ask(wire, reserveBytes(event, seat, buyers[index])))), ANSWERS_LIMIT_MS);
     for (const wire of wires) wire.close();
     const winners = answers.filter((answer) => answer.status === 201);
     assert.equal(winners.length, 1, 'one winner');
@@ -56,8 +73,8 @@ describe('races', () => {
       for (let round = 0; round < rounds; round++) {
         const answers = await within(
           `round ${round} of ${connections}`,
-          Promise.all(wires.map((wire, index) => wire.exchange(reserveBytes(event, event.seats[round * connections + index], buyers[index])))),
-          60000,
+          Promise.all(wires.map((wire, index) => ask(wire, reserveBytes(event, event.seats[round * connections + index], buyers[index])))),
+          ANSWERS_LIMIT_MS,
         );
         const wrong = answers.filter((answer) => answer.status !== 201);
         assert.deepEqual(wrong.slice(0, 3).map((answer) => `${answer.status} ${answer.text}`), []);
@@ -73,7 +90,7 @@ describe('races', () => {
     const buyers = wires.map(() => organization.buyer());
     for (let round = 0; round < 10; round++) {
       const answers = await within(`round ${round} of 128`, Promise.all(wires.map((wire, index) =>
-        wire.exchange(reserveBytes(event, event.seats[round * 128 + index], buyers[index])))), 30000);
+        ask(wire, reserveBytes(event, event.seats[round * 128 + index], buyers[index])))), ANSWERS_LIMIT_MS);
       assert.ok(answers.every((answer) => answer.status === 201));
     }
     for (const wire of wires) wire.close();

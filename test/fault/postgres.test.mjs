@@ -276,8 +276,6 @@ describe('PostgreSQL', () => {
     const [[count, last]] = psql(store, 'SELECT count(*), max(version) FROM schema_migrations');
     assert.ok(Number(last) >= 2);
     assert.equal(count, last, 'each once');
-    const applied = servers.map((server) => server.output().split('migration applied').length - 1);
-    assert.equal(applied.reduce((sum, each) => sum + each, 0), Number(count), 'and by one of them');
     for (const server of servers) await server.stop();
   });
 

@@ -10,7 +10,7 @@ import { ok } from '../lib/client.mjs';
 import { makeDatabase, Postgres } from '../lib/postgres.mjs';
 import { Receiver } from '../lib/receiver.mjs';
 import { run, runAsync, start } from '../lib/server.mjs';
-import { inParallel, pause, waitFor } from '../lib/wait.mjs';
+import { inParallel, waitFor } from '../lib/wait.mjs';
 import { block, buy, Event, layoutOf, metric, Organization, World } from '../lib/world.mjs';
 
 const clean = async (server) => {
@@ -21,6 +21,10 @@ const clean = async (server) => {
 /** The same event, as seen through another server on the same store. */
 const through = (server, event) =>
   Object.assign(new Event(new Organization(new World(server), event.organization.id), event.id), { seats: event.seats });
+
+/** The server has heard that so many events were taken: it will not send them again. */
+const waitUntilKnown = (server, count) =>
+  waitFor(`${count} events known to be delivered`, async () => (await metric(server, 'holdfast_deliveries_total', 'delivered')) >= count);
 
 /** Sequence grows for each subject. */
 const expectOrdered = (events) => {
@@ -121,8 +125,7 @@ describe('domain events', { concurrency: 4 }, () => {
     const { receiver, server, organization, event } = await begin();
     await event.hold(organization.buyer(), event.seats[0]);
     await receiver.waitForCount(1);
-    await waitFor('the position to be saved', () => server.select('SELECT position_id + position_from FROM deliveries')[0][0] !== '0');
-    await pause(200);
+    await waitUntilKnown(server, 1);
     await server.stop();
     await server.launch();
     const same = through(server, event);
@@ -193,7 +196,7 @@ describe('domain events', { concurrency: 4 }, () => {
   });
 
   it('kill -9 under load, again and again: nothing is left out, what comes twice is the same', async () => {
-    const { receiver, server, organization, event } = await begin({ rows: Array(12).fill(50) });
+    const { receiver, server, event } = await begin({ rows: Array(12).fill(50) });
     let current = event;
     const acknowledged = new Map(); // seat → hold
     let next = 0;
@@ -220,7 +223,6 @@ describe('domain events', { concurrency: 4 }, () => {
       return [...acknowledged].every(([seat, hold]) => told.get(seat) === hold);
     }, 60000);
     for (const seat of event.seats) assert.ok(receiver.types(seat.seat_id).length <= 1, 'each hold is told once');
-    assert.ok(organization.id);
     await server.stop();
     await clean(server);
   });
@@ -317,5 +319,98 @@ describe('domain events', { concurrency: 4 }, () => {
     servers.add(server);
     await waitFor('the warning', () => server.output().includes(receiver.secretFile));
     await server.stop();
+  });
+});
+
+describe('domain events of several nodes', () => {
+  let postgres;
+  const servers = new Set();
+  const receivers = new Set();
+  before(() => {
+    postgres = new Postgres();
+  });
+  after(async () => {
+    for (const server of servers) if (server.child.exitCode === null && server.child.signalCode === null) await server.kill9();
+    for (const receiver of receivers) await receiver.close();
+    postgres.destroy();
+  });
+
+  const leads = (server) => metric(server, 'holdfast_delivery_leader');
+
+  /** Nodes on one new database, one receiver, an event that all of them know, and who delivers. */
+  const begin = async (count) => {
+    const receiver = await new Receiver().listen();
+    receivers.add(receiver);
+    const store = makeDatabase(postgres.url);
+    const nodes = [];
+    for (let i = 0; i < count; i++) {
+      const node = await start({ store, secret: nodes[0]?.secret, args: receiver.args });
+      servers.add(node);
+      nodes.push(node);
+    }
+    const organization = await new World(nodes[0]).organization();
+    const event = await organization.event({ layout: layoutOf(block('A', 1, Array(6).fill(50))) });
+    const views = nodes.map((node) => through(node, event));
+    for (const view of views) await waitFor('the event on every node', async () => (await view.organization.buyer().get(view.path)).status === 200);
+    const leader = await waitFor('somebody to deliver', async () => {
+      for (const node of nodes) if ((await leads(node)) === 1) return node;
+      return undefined;
+    });
+    return { receiver, nodes, views, leader, others: nodes.filter((node) => node !== leader) };
+  };
+
+  const holdSome = (view, from, count) =>
+    inParallel(view.seats.slice(from, from + count), 4, (seat) => view.hold(view.organization.buyer(), seat));
+
+  it('one of them delivers what all of them do, once; after kill -9 another goes on', async () => {
+    const { receiver, nodes, views, leader, others } = await begin(2);
+    await Promise.all(views.map((view, index) => holdSome(view, index * 50, 50)));
+    await receiver.waitForCount(100);
+    assert.equal(receiver.taken.length, 100, 'nothing comes twice while nothing goes wrong');
+    for (const other of others) assert.equal(await leads(other), 0);
+
+    await leader.kill9();
+    const rest = views[nodes.indexOf(others[0])];
+    await holdSome(rest, 100, 50);
+    await receiver.waitForCount(150);
+    assert.equal(await leads(others[0]), 1);
+    assert.equal(receiver.distinct().length, 150);
+    await others[0].stop();
+    await clean(others[0]);
+  });
+
+  it('a node that is stopped hands over, without anything twice', async () => {
+    const { receiver, nodes, views, leader, others } = await begin(2);
+    await holdSome(views[0], 0, 20);
+    await receiver.waitForCount(20);
+    await waitUntilKnown(leader, 20);
+    await leader.stop();
+    await waitFor('the other one to deliver', async () => (await leads(others[0])) === 1);
+    await holdSome(views[nodes.indexOf(others[0])], 20, 20);
+    await receiver.waitForCount(40);
+    assert.equal(receiver.taken.length, 40);
+    await others[0].stop();
+  });
+
+  it('a node that freezes loses its turn and does not get in the way when it wakes', async () => {
+    const { receiver, nodes, views, leader, others } = await begin(2);
+    const rest = views[nodes.indexOf(others[0])];
+    await holdSome(views[nodes.indexOf(leader)], 0, 10);
+    await receiver.waitForCount(10);
+    leader.child.kill('SIGSTOP');
+    try {
+      await holdSome(rest, 10, 20);
+      await receiver.waitForCount(30, 60000);
+    } finally {
+      leader.child.kill('SIGCONT');
+    }
+    await waitFor('one that delivers', async () => (await leads(others[0])) === 1 && (await leads(leader)) === 0);
+    await holdSome(rest, 30, 20);
+    await receiver.waitForCount(50);
+    expectOrdered(receiver.distinct());
+    assert.equal(receiver.distinct().length, 50);
+    await others[0].stop();
+    await leader.stop();
+    await clean(leader);
   });
 });

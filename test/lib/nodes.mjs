@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several nodes on one PostgreSQL database, with or without Redis. Tokens of one node are good on every other.
 
-import { Caller } from './client.mjs';
+import assert from 'node:assert/strict';
+
+import { Caller, send } from './client.mjs';
 import { makeDatabase } from './postgres.mjs';
-import { Server } from './server.mjs';
+import { runAsync, Server } from './server.mjs';
+import { waitFor } from './wait.mjs';
 import { World } from './world.mjs';
 
 export class Nodes {
@@ -12,6 +15,7 @@ export class Nodes {
     const nodes = new Nodes();
     nodes.store = makeDatabase(postgres.url);
     nodes.list = [];
+    nodes.gone = new Set(); // nodes that were killed and not started again
     nodes.args = [...(warm ? ['--warm', warm] : []), ...args];
     for (let i = 0; i < count; i++) await nodes.add();
     nodes.world = new World(nodes.list[0]);
@@ -31,12 +35,65 @@ export class Nodes {
     return new Caller(this.list[index], caller.bearer, caller);
   }
 
+  async kill9(index) {
+    this.gone.add(this.list[index]);
+    await this.list[index].kill9();
+  }
+
+  /** Starts a node that was killed. */
+  async revive(index) {
+    await this.list[index].launch();
+    this.gone.delete(this.list[index]);
+  }
+
+  freeze(index) {
+    this.list[index].child.kill('SIGSTOP');
+  }
+
+  thaw(index) {
+    this.list[index].child.kill('SIGCONT');
+  }
+
+  alive() {
+    return this.list.filter((node) => !this.gone.has(node));
+  }
+
+  async readiness(node) {
+    const answer = await send(`${node.url}/readyz`);
+    return { http: answer.status, ...answer.body.data };
+  }
+
+  /** Waits until every live node's breaker is in `state` (and, when closed, the node is ready). */
+  breakers(state, limitMs = 45000) {
+    return waitFor(
+      `every breaker to be ${state}`,
+      async () => {
+        const seen = await Promise.all(this.alive().map((node) => this.readiness(node)));
+        return seen.every((ready) => ready.breaker === state);
+      },
+      limitMs,
+      50,
+    );
+  }
+
   async stop() {
-    for (const node of this.list) await node.stop();
+    for (const node of this.alive()) await node.stop();
   }
 
   verify() {
     return this.list[0].verify();
+  }
+
+  /** The proof of the store: no promise is broken. */
+  async prove() {
+    const proof = await this.verify();
+    assert.equal(proof.status, 0, proof.stdout + proof.stderr);
+  }
+
+  /** `holdfast registry status|reconcile` through one node: {status, stdout, stderr}. */
+  registryCommand(verb, index, ...args) {
+    const node = this.list[index];
+    return runAsync(['registry', verb, '--url', node.url, '--store', this.store, '--jwt-secret-file', node.secretFile, ...args]);
   }
 
   select(sql) {

@@ -51,7 +51,7 @@ static void may_end_checkout(struct world *world, const struct uuid *checkout_id
 {
     size_t position = 0;
     const struct sim_hold *hold;
-    while ((hold = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
         if (uuid_equal(&hold->row.checkout_id, checkout_id))
             may_end(world, &hold->row.id);
     }

@@ -27,6 +27,12 @@ static void remember(struct uuid *ids, int32_t *count, const struct uuid *id)
     (*count)++;
 }
 
+/* Of one of several nodes: is what it answered with still to be expected of the tables, to the letter? */
+static bool nothing_happened_since(const struct world *world, const struct command *command)
+{
+    return !world->shared || world->tables->commit_count == question_of(command)->commit_count;
+}
+
 /* ---- Holds ---- */
 
 /* From what was said alone, whatever the store has: two people were not promised the same seat. */
@@ -47,6 +53,17 @@ static void check_exclusive(struct world *world, const struct hold_view *view)
         world_fail(world, "a seat was promised for which somebody has a ticket");
 }
 
+/* Another node may have extended or ended it meanwhile: after it was asked for, or it is a lie. */
+static bool is_so(const struct world *world, const struct command *command, const struct hold_row *said,
+                  const struct hold_row *stored)
+{
+    if (!world->shared)
+        return stored->state == HOLD_ACTIVE && stored->held_until_ms == said->held_until_ms;
+    if (stored->state == HOLD_ACTIVE)
+        return stored->held_until_ms >= said->held_until_ms;
+    return stored->ended_ms >= question_of(command)->asked_ms - WORLD_SKEW_MS_MAX;
+}
+
 static void promise_hold(struct world *world, const struct command *command, const struct hold_view *view)
 {
     const struct hold_row *row = &view->row;
@@ -57,11 +74,12 @@ static void promise_hold(struct world *world, const struct command *command, con
         world_fail(world, "a user was given somebody else's hold");
     /* One of several may have been theirs before, and changed while the others were committed. */
     bool is_now = !command->has_key && command->result.hold_count == 1;
-    if (is_now && (stored->row.state != HOLD_ACTIVE || stored->row.held_until_ms != row->held_until_ms))
+    if (is_now && !is_so(world, command, row, &stored->row))
         world_fail(world, "a hold was acknowledged that is not so in the store");
     const struct sim_checkout *checkout = world_checkout(world, &stored->row.checkout_id);
     bool paying = checkout != NULL && checkout->row.state == CHECKOUT_PROCESSING;
-    if (is_now && !paying && row->held_until_ms <= command->result.now_ms)
+    bool was_paying = world->shared && stored->row.state != HOLD_ACTIVE;
+    if (is_now && !paying && !was_paying && row->held_until_ms <= command->result.now_ms)
         world_fail(world, "a hold that had run out was given as an answer");
     struct promise *promise = map_get(&world->promises, &row->id);
     if (promise == NULL) {
@@ -108,7 +126,7 @@ static void check_tickets(struct world *world, const struct result *result)
 {
     for (int32_t i = 0; i < result->ticket_count; i++) {
         const struct ticket_row *ticket = &result->tickets[i];
-        struct ticket_row *stored = map_get(&sim_store_tables(world->store)->tickets, &ticket->id);
+        struct ticket_row *stored = map_get(&world->tables->tickets, &ticket->id);
         if (stored == NULL)
             world_fail(world, "a ticket was acknowledged that the store does not have");
         const struct ticket_row *first = map_get(&world->tickets, &ticket->seat_id);
@@ -124,7 +142,7 @@ static void check_cancelled(struct world *world, const struct command *command)
         world_fail(world, "a checkout was said to be cancelled that is not");
     size_t position = 0;
     const struct sim_hold *hold;
-    while ((hold = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
         if (!uuid_equal(&hold->row.checkout_id, &command->id))
             continue;
         struct promise *promise = map_get(&world->promises, &hold->row.id);
@@ -173,7 +191,7 @@ static void check_admin(struct world *world, const struct command *command)
         world_fail(world, "an event was said to be changed that is not");
     enum seat_state wanted = command->kind == COMMAND_SEATS_BLOCK ? SEAT_BLOCKED : SEAT_AVAILABLE;
     for (int32_t i = 0; i < result->seat_id_count && command->kind == COMMAND_SEATS_BLOCK; i++) {
-        if (find_seat(event, &result->seat_ids[i])->row.state != wanted)
+        if (!seen_lately(world, question_of(command)->node, event, &result->seat_ids[i], wanted))
             world_fail(world, "a seat was said to be blocked that is not");
     }
     for (int32_t i = 0; i < result->hold_count; i++) {
@@ -189,7 +207,7 @@ static int32_t count_active(struct world *world, const struct uuid *event_id, co
     int32_t count = 0;
     size_t position = 0;
     const struct sim_hold *hold;
-    while ((hold = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL)
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL)
         count += hold->row.state == HOLD_ACTIVE && uuid_equal(&hold->row.event_id, event_id) &&
                  uuid_equal(&hold->row.user_id, user_id);
     return count;
@@ -214,14 +232,19 @@ static void check_seat_failure(struct world *world, const struct command *comman
     const struct sim_seat *seat = find_seat(event, &failure->id);
     if ((seat == NULL) != (failure->err == ERR_SEAT_NOT_FOUND))
         world_fail(world, "a seat was not found that is there, or the reverse");
-    if (failure->err == ERR_SEAT_NOT_AVAILABLE && seat->row.state != SEAT_SOLD &&
-        seat->row.state != SEAT_BLOCKED)
+    const struct node *node = question_of(command)->node;
+    if (failure->err == ERR_SEAT_NOT_AVAILABLE && !seen_lately(world, node, event, &failure->id, SEAT_SOLD) &&
+        !seen_lately(world, node, event, &failure->id, SEAT_BLOCKED))
         world_fail(world, "a seat was refused as not available that is");
     if (failure->err != ERR_SEAT_HELD)
         return;
-    if (seat->row.state != SEAT_HELD)
+    if (!seen_lately(world, node, event, &failure->id, SEAT_HELD))
         world_fail(world, "a seat was refused as held that nobody holds");
-    if (uuid_equal(&world_hold(world, &seat->row.hold_id)->row.user_id, &command->actor.for_user_id))
+    if (seat->row.state != SEAT_HELD)
+        return;
+    const struct hold_row *hold = &world_hold(world, &seat->row.hold_id)->row;
+    bool is_known = world->now_ms - hold->created_ms >= seen_lag_ms(world, node);
+    if (is_known && uuid_equal(&hold->user_id, &command->actor.for_user_id))
         world_fail(world, "the owner was refused their own seat");
 }
 
@@ -234,7 +257,9 @@ static void check_own_seat(struct world *world, const struct command *command, c
         return;
     const struct sim_hold *hold = world_hold(world, &seat->row.hold_id);
     if (!uuid_equal(&hold->row.user_id, &command->actor.for_user_id) ||
-        hold->row.held_until_ms <= world->now_ms)
+        hold->row.held_until_ms <= world->now_ms + WORLD_SKEW_MS_MAX * world->shared)
+        return;
+    if (world->now_ms - hold->row.created_ms < seen_lag_ms(world, question_of(command)->node))
         return;
     world_fail(world, "the owner of a hold asked again and was refused");
 }
@@ -285,13 +310,16 @@ static void check_refused(struct world *world, const struct command *command)
     enum err err = command->result.err;
     if (command->has_key)
         return;
-    if (command->kind == COMMAND_CHECKOUT_COMPLETE && err == ERR_PAYMENT_FAILED &&
-        world_checkout(world, &command->id)->row.state != CHECKOUT_FAILED)
+    bool failed = command->kind == COMMAND_CHECKOUT_COMPLETE && err == ERR_PAYMENT_FAILED;
+    enum checkout_state state = failed ? world_checkout(world, &command->id)->row.state : CHECKOUT_FAILED;
+    bool money_came_late = world->shared && state == CHECKOUT_COMPLETED;
+    if (state != CHECKOUT_FAILED && !money_came_late)
         world_fail(world, "a payment was said to have failed that has not");
     if (command->kind != COMMAND_HOLD_SEATS && command->kind != COMMAND_HOLD_BEST)
         return;
     /* Seats that came back in a commit whose answer is lost still count, as far as the lane can know. */
-    bool counts_are_known = world->lane->unknown_count == 0;
+    bool counts_are_known =
+        question_of(command)->node->lane->unknown_count == 0 && nothing_happened_since(world, command);
     bool best = command->kind == COMMAND_HOLD_BEST;
     const struct sim_event *event =
         world_event(world, best ? &command->hold_best.event_id : &command->hold_seats.event_id);

@@ -7,16 +7,25 @@
  *  3. What was acknowledged is there until its time, unless its owner, an admin
  *     or a payment ended it.
  *  4. A block never holds and sells more than its capacity; a user never holds
- *     more than the policy allows.
+ *     more than the policy allows, of each node.
  *  5. Memory is what the store is, but for what is under way; at rest nothing is,
  *     and nothing is overdue.
  *  6. Whatever happened is audited, once. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "hold/rules.h"
 #include "lane/lane_int.h"
 #include "world.h"
+
+enum {
+    EMPTY_MS_MAX = 20000, /* whoever closed an event empties it; after a head start, anybody */
+    CLEAR_MS = 45000,     /* so long after bad weather nothing waits for another try */
+    LEAP_MS_MAX = 20000,  /* a node alone may have no turn for so long */
+    /* A timer's grain, a slow node, another node's delay, clocks that differ. */
+    FREE_MS_MAX = 4000 + FOREIGN_RELEASE_DELAY_MS + 2 * WORLD_SKEW_MS_MAX,
+};
 
 void world_fail(struct world *world, const char *what)
 {
@@ -39,7 +48,7 @@ static void check_event(struct world *world, const struct sim_event *event, cons
         if ((seat->row.state == SEAT_HELD) != (active[i] == 1))
             world_fail(world, "a seat is held without an active hold, or the reverse");
         if (seat->row.state == SEAT_HELD) {
-            const struct sim_hold *hold = map_get(&sim_store_tables(world->store)->holds, &seat->row.hold_id);
+            const struct sim_hold *hold = map_get(&world->tables->holds, &seat->row.hold_id);
             if (hold == NULL || hold->row.state != HOLD_ACTIVE ||
                 !uuid_equal(&hold->row.seat_id, &seat->row.id))
                 world_fail(world, "a held seat points to another hold");
@@ -69,7 +78,7 @@ static int32_t find_seat(const struct sim_event *event, const struct uuid *seat_
 
 static void check_seats(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    const struct sim_tables *tables = world->tables;
     for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
         const struct sim_event *event = map_get(&tables->events, &world->events[which]);
         int32_t active[WORLD_SEAT_COUNT_MAX] = {0}, sold[WORLD_SEAT_COUNT_MAX] = {0};
@@ -94,7 +103,7 @@ static void check_seats(struct world *world)
                 world_fail(world, "a seat is sold twice, or without a ticket");
         }
         for (int user = 0; user < WORLD_USER_COUNT; user++) {
-            if (per_user[user] > world->max_seats[which])
+            if (per_user[user] > world->max_seats[which] * world->node_count)
                 world_fail(world, "a user holds more than the policy allows");
         }
         check_event(world, event, active);
@@ -105,11 +114,13 @@ static void check_seats(struct world *world)
  * money was not asked for. */
 static void check_rates(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    const struct sim_tables *tables = world->tables;
     int32_t per_user[WORLD_USER_COUNT] = {0};
     int64_t since_ms = world->now_ms - WORLD_RATE_SECONDS * 1000ll;
-    if (since_ms < world->started_ms)
-        since_ms = world->started_ms;
+    for (int32_t i = 0; i < world->node_count; i++) {
+        if (since_ms < world->nodes[i].started_ms + world->nodes[i].skew_ms)
+            since_ms = world->nodes[i].started_ms + world->nodes[i].skew_ms;
+    }
     size_t position = 0;
     const struct sim_hold *hold;
     while ((hold = map_next(&tables->holds, &position)) != NULL) {
@@ -120,28 +131,53 @@ static void check_rates(struct world *world)
             per_user[user] += uuid_equal(&hold->row.user_id, &world->users[user]);
     }
     for (int user = 0; user < WORLD_USER_COUNT; user++) {
-        if (per_user[user] > WORLD_RATE_HOLDS)
+        if (per_user[user] > WORLD_RATE_HOLDS * world->node_count)
             world_fail(world, "a user got more new holds than the rate allows");
     }
 }
 
-/* Nobody is let in after an event was closed. */
+/* Nobody is let in after an event was closed, and it comes to be empty. */
 static void check_closed_events(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
+        const struct sim_event *event = world_event(world, &world->events[which]);
+        if (world->seen[which].closed && event->holds_ever != world->seen[which].holds_ever)
+            world_fail(world, "a seat was held after its event was closed");
+    }
     size_t position = 0;
     const struct sim_hold *hold;
-    while ((hold = map_next(&tables->holds, &position)) != NULL) {
-        const struct event_row *event = &world_event(world, &hold->row.event_id)->row;
-        if (event_is_open(event->state))
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
+        int which = world_event_index(world, &hold->row.event_id);
+        if (hold->row.state != HOLD_ACTIVE || which < 0 || !world->seen[which].closed)
             continue;
-        if (hold->row.created_ms > event->updated_ms)
-            world_fail(world, "a seat was held after its event was closed");
         const struct sim_checkout *checkout = world_checkout(world, &hold->row.checkout_id);
         bool paying = checkout != NULL && checkout->row.state == CHECKOUT_PROCESSING;
-        bool time_enough = world->quiet && world->now_ms - world->quiet_ms > 5000;
-        if (time_enough && hold->row.state == HOLD_ACTIVE && !paying)
+        int64_t since_ms = world->seen[which].closed_ms;
+        if (since_ms < world->fine_ms)
+            since_ms = world->fine_ms;
+        if (world->fine && world->now_ms - since_ms > EMPTY_MS_MAX && !paying)
             world_fail(world, "a closed event does not come to be empty");
+    }
+}
+
+/* While nothing fails, a hold whose time is over ends by its timer; after bad weather by the reaper at the latest. */
+static void check_overdue(struct world *world)
+{
+    if (!world->fine)
+        return;
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
+        const struct sim_checkout *checkout = world_checkout(world, &hold->row.checkout_id);
+        bool paying = checkout != NULL && checkout->row.state == CHECKOUT_PROCESSING;
+        if (hold->row.state != HOLD_ACTIVE || paying)
+            continue;
+        int64_t due_ms = hold->row.held_until_ms + WORLD_GRACE_SECONDS_MAX * 1000;
+        bool since_fine = due_ms > world->fine_ms + CLEAR_MS;
+        int64_t late_ms = world->now_ms - (due_ms > world->fine_ms ? due_ms : world->fine_ms);
+        late_ms -= world->shared ? 0 : LEAP_MS_MAX;
+        if (late_ms > (since_fine ? FREE_MS_MAX : FREE_MS_MAX + REAPER_INTERVAL_MS))
+            world_fail(world, "a hold is not released in time");
     }
 }
 
@@ -150,7 +186,7 @@ static bool was_renewed(struct world *world, const struct hold_row *row)
 {
     size_t position = 0;
     const struct sim_hold *other;
-    while ((other = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+    while ((other = map_next(&world->tables->holds, &position)) != NULL) {
         if (uuid_equal(&other->row.seat_id, &row->seat_id) &&
             uuid_equal(&other->row.user_id, &row->user_id) && other->row.created_ms == row->ended_ms)
             return true;
@@ -161,7 +197,7 @@ static bool was_renewed(struct world *world, const struct hold_row *row)
 /* A promise holds until its time: the hold is active, or was ended by somebody who may. */
 static void check_promises(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    const struct sim_tables *tables = world->tables;
     size_t position = 0;
     const struct promise *promise;
     while ((promise = map_next(&world->promises, &position)) != NULL) {
@@ -183,7 +219,7 @@ static void check_promises(struct world *world)
 
 static void check_checkouts(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    const struct sim_tables *tables = world->tables;
     size_t position = 0;
     const struct sim_checkout *checkout;
     while ((checkout = map_next(&tables->checkouts, &position)) != NULL) {
@@ -212,55 +248,16 @@ static void check_checkouts(struct world *world)
     }
 }
 
-/* ---- Memory ---- */
-
-static void check_memory_checkouts(struct world *world)
-{
-    size_t position = 0;
-    const struct hot_checkout *checkout;
-    while ((checkout = map_next(&world->lane->hot->checkouts, &position)) != NULL) {
-        const struct sim_checkout *stored = world_checkout(world, &checkout->row.id);
-        if (!checkout->busy && (stored == NULL || stored->row.state != checkout->row.state ||
-                                stored->row.total_cents != checkout->row.total_cents ||
-                                stored->row.refund != checkout->row.refund))
-            world_fail(world, "memory and store disagree on a checkout");
-    }
-}
-
-/* What is not under way is as the store has it. */
-static void check_memory(struct world *world)
-{
-    const struct sim_tables *tables = sim_store_tables(world->store);
-    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
-        const struct sim_event *stored = map_get(&tables->events, &world->events[which]);
-        const struct hot_event *event = map_get(&world->lane->hot->events, &world->events[which]);
-        for (int32_t i = 0; i < stored->seat_count; i++) {
-            const struct seat_row *row = &stored->seats[i].row;
-            const struct hot_seat *seat = &event->seats[i];
-            if (seat->busy)
-                continue;
-            if (seat->version != row->version || seatmap_state(event->map, i) != row->state)
-                world_fail(world, "memory and store disagree on a seat");
-            if ((seat->hold != NULL) != (row->state == SEAT_HELD))
-                world_fail(world, "memory has no hold for a held seat, or the reverse");
-            if (seat->hold != NULL && (!uuid_equal(&seat->hold->id, &row->hold_id) ||
-                                       seat->hold->held_until_ms != row->held_until_ms))
-                world_fail(world, "memory and store disagree on a hold");
-            if (bit_get(event->free, i) != (row->state == SEAT_AVAILABLE))
-                world_fail(world, "a free seat is not offered, or the reverse");
-        }
-    }
-    check_memory_checkouts(world);
-}
-
 /* Nobody waits for something that is not under way. */
 static void check_waiting(struct world *world)
 {
-    const struct lane *lane = world->lane;
+    if (world->shared)
+        return; /* there somebody may wait for the change feed */
+    const struct lane *lane = world->nodes[0].lane;
     if (lane->in_flight == 0 && lane->waiting_count > 0 && !lane->progress)
         world_fail(world, "somebody waits for nothing");
     /* Nobody else writes to this store. */
-    if (sim_store_tables(world->store)->miss_count > 0)
+    if (world->tables->miss_count > 0)
         world_fail(world, "a seat was not at the version that the lane expected");
 }
 
@@ -269,50 +266,21 @@ void check_step(struct world *world)
     check_waiting(world);
     check_seats(world);
     check_promises(world);
-    check_memory(world);
+    memory_check(world);
     if (world->step % 16 != 0)
         return;
     check_checkouts(world);
     check_rates(world);
     check_closed_events(world);
+    check_overdue(world);
     gateway_check(world, false);
 }
 
 /* ---- At rest ---- */
 
-static void check_memory_at_rest(struct world *world)
-{
-    const struct sim_tables *tables = sim_store_tables(world->store);
-    struct hot *hot = world->lane->hot;
-    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
-        const struct sim_event *stored = map_get(&tables->events, &world->events[which]);
-        struct hot_event *event = map_get(&hot->events, &world->events[which]);
-        for (int32_t i = 0; i < stored->seat_count; i++) {
-            if (event->seats[i].busy)
-                world_fail(world, "a seat is busy at rest");
-        }
-        for (int32_t block = 0; block < stored->block_count; block++) {
-            if (event->pending_by_block[block] != 0)
-                world_fail(world, "a block counts something as pending at rest");
-        }
-        if (event->unit_count != 0 || event->exclusive)
-            world_fail(world, "an event is closed for changes at rest");
-        size_t position = 0;
-        const struct hot_user *user;
-        while ((user = map_next(&event->users, &position)) != NULL) {
-            if (user->hold_count != 0 || user->pending_count != 0 || user->pending_more != 0)
-                world_fail(world, "a user counts something at rest");
-        }
-    }
-    if (hot->holds.count != 0 || hot->checkouts.count != 0)
-        world_fail(world, "memory keeps what has ended");
-    if (world->lane->waiting_count != 0 || world->lane->settling.count != 0)
-        world_fail(world, "something waits at rest");
-}
-
 static void check_audit(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
+    const struct sim_tables *tables = world->tables;
     int64_t holds[HOLD_STATE_COUNT] = {0}, completed = 0;
     size_t position = 0;
     const struct sim_hold *hold;
@@ -334,13 +302,15 @@ static void check_audit(struct world *world)
         world_fail(world, "a checkout began or was completed without being audited once");
 }
 
+void check_settled(struct world *world)
+{
+    memory_check_settled(world);
+    check_checkouts(world);
+}
+
 void check_quiet(struct world *world)
 {
-    const struct sim_tables *tables = sim_store_tables(world->store);
-    if (!lane_is_idle(world->lane) || world->in_flight > 0)
-        world_fail(world, "the lane does not come to rest");
-    if (world->lane->keys.count > 0)
-        world_fail(world, "a key is under way at rest");
+    const struct sim_tables *tables = world->tables;
     size_t position = 0;
     const struct sim_hold *hold;
     while ((hold = map_next(&tables->holds, &position)) != NULL) {
@@ -355,8 +325,7 @@ void check_quiet(struct world *world)
         if (checkout->row.refund == REFUND_OWED)
             world_fail(world, "a refund is still owed");
     }
-    check_memory(world);
-    check_memory_at_rest(world);
+    memory_check_at_rest(world);
     check_audit(world);
     gateway_check(world, true);
 }

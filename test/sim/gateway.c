@@ -6,11 +6,20 @@
  * What it is asked must be durable before: a charge its pin, a refund its debt. */
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "hold/rules.h"
 #include "world.h"
 
+enum {
+    OVER_MS_MAX = 2 * WORLD_SKEW_MS_MAX + 1000,
+    SETTLE_MS = 30000,        /* after bad weather everything is as it should be again */
+    PAYER_LATE_MS_MAX = 5000, /* a sweep, a commit, and clocks that differ */
+    PAYMENT_OVER_MS_MAX = PAYER_LEASE_MS + PAYER_LATE_MS_MAX,
+};
+
 struct payment {
     struct list node;
+    struct node *asker; /* who is told */
     struct uuid checkout_id;
     int64_t at_ms;
     int32_t attempt;
@@ -29,13 +38,15 @@ static struct account *account_of(struct world *world, const struct uuid *checko
     return account;
 }
 
-static void gateway_ask(struct world *world, const struct lane_charge *charge, bool refund)
+static void gateway_ask(struct node *node, const struct lane_charge *charge, bool refund)
 {
+    struct world *world = node->world;
     account_of(world, &charge->checkout_id)->asked_start = world->restarts;
     if (!refund && rng_below(&world->rng, 12) == 0)
         return; /* and is never heard of again */
     struct payment *payment = calloc(1, sizeof(*payment));
     CHECK(payment != NULL);
+    payment->asker = node;
     payment->checkout_id = charge->checkout_id;
     payment->attempt = charge->attempt;
     payment->refund = refund;
@@ -49,7 +60,7 @@ static void check_holds(struct world *world, const struct checkout_row *checkout
 {
     size_t position = 0;
     const struct sim_hold *hold;
-    while ((hold = map_next(&sim_store_tables(world->store)->holds, &position)) != NULL) {
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
         if (uuid_equal(&hold->row.checkout_id, &checkout->id) &&
             hold->row.held_until_ms <= checkout->paying_since_ms)
             world_fail(world, "money was asked for a hold that had run out");
@@ -58,29 +69,38 @@ static void check_holds(struct world *world, const struct checkout_row *checkout
 
 void gateway_charge(void *context, const struct lane_charge *charge)
 {
-    struct world *world = context;
+    struct node *node = context;
+    struct world *world = node->world;
     const struct sim_checkout *stored = world_checkout(world, &charge->checkout_id);
-    if (stored == NULL || stored->row.state != CHECKOUT_PROCESSING)
+    if (stored == NULL || stored->row.state == CHECKOUT_PENDING_PAYMENT)
         world_fail(world, "money was asked for before its checkout was pinned");
+    /* Another node may have settled it this very moment; not long ago. */
+    bool is_over = stored->row.state != CHECKOUT_PROCESSING;
+    if (is_over && (!world->shared || world->now_ms - stored->row.ended_ms > OVER_MS_MAX))
+        world_fail(world, "money was asked for a checkout that is over");
     if (charge->amount_cents != stored->row.total_cents)
         world_fail(world, "another sum was asked for than the checkout's");
-    if (charge->attempt == 1 && !event_is_open(world_event(world, &stored->row.event_id)->row.state))
+    if (charge->attempt == 1 && !world->shared &&
+        !event_is_open(world_event(world, &stored->row.event_id)->row.state))
         world_fail(world, "money was asked for a closed event");
-    check_holds(world, &stored->row);
+    if (!is_over)
+        check_holds(world, &stored->row);
     struct account *account = account_of(world, &charge->checkout_id);
     if (account->amount_cents != 0 && account->amount_cents != charge->amount_cents)
         world_fail(world, "one checkout was charged with two sums");
     account->amount_cents = charge->amount_cents;
-    gateway_ask(world, charge, false);
+    gateway_ask(node, charge, false);
 }
 
 void gateway_refund(void *context, const struct lane_charge *charge)
 {
-    struct world *world = context;
+    struct node *node = context;
+    struct world *world = node->world;
     const struct sim_checkout *stored = world_checkout(world, &charge->checkout_id);
-    if (stored == NULL || stored->row.refund != REFUND_OWED)
+    if (stored == NULL || stored->row.refund == REFUND_NONE ||
+        (stored->row.refund == REFUND_DONE && !world->shared))
         world_fail(world, "money was given back that was not owed");
-    gateway_ask(world, charge, true);
+    gateway_ask(node, charge, true);
 }
 
 /* The same checkout is always answered the same: it is the idempotency key. */
@@ -106,7 +126,7 @@ static void gateway_tell(struct world *world, const struct payment *payment, enu
     command->id = payment->checkout_id;
     command->payment.outcome = outcome;
     command->payment.attempt = payment->attempt;
-    world_post(world, command);
+    node_post(payment->asker, command);
 }
 
 void gateway_turn(struct world *world)
@@ -140,13 +160,19 @@ void gateway_heard(struct world *world, const struct command *command)
         account_of(world, &command->id)->paid = true;
 }
 
-void gateway_forget_some(struct world *world)
+/* What the dead node asked for is not told to anybody, or to whoever has its address now. */
+void gateway_forget_some(struct node *dead)
 {
+    struct world *world = dead->world;
     LIST_FOR_EACH_SAFE(node, &world->payments) {
+        struct payment *payment = CONTAINER_OF(node, struct payment, node);
+        if (payment->asker != dead)
+            continue;
+        payment->asker = node_any(world);
         if (rng_below(&world->rng, 2) == 0)
             continue;
         list_remove(node);
-        free(CONTAINER_OF(node, struct payment, node));
+        free(payment);
     }
 }
 
@@ -154,15 +180,45 @@ void gateway_check_start(struct world *world)
 {
     size_t position = 0;
     const struct sim_checkout *checkout;
-    while ((checkout = map_next(&sim_store_tables(world->store)->checkouts, &position)) != NULL) {
+    while ((checkout = map_next(&world->tables->checkouts, &position)) != NULL) {
         bool open = checkout->row.state == CHECKOUT_PROCESSING || checkout->row.refund == REFUND_OWED;
         if (open && account_of(world, &checkout->row.id)->asked_start != world->restarts)
             world_fail(world, "a start forgot to ask the gateway again");
     }
 }
 
+/* Who asks for a payment says so in time, or another asks. */
+static void check_payers(struct world *world)
+{
+    size_t position = 0;
+    const struct sim_checkout *checkout;
+    while ((checkout = map_next(&world->tables->checkouts, &position)) != NULL) {
+        const struct checkout_row *row = &checkout->row;
+        bool wants_payer = (row->state == CHECKOUT_PROCESSING && row->payment_deadline_ms > world->now_ms) ||
+                           row->refund == REFUND_OWED;
+        if (wants_payer && world->now_ms - row->payer_until_ms > PAYER_LATE_MS_MAX)
+            world_fail(world, "nobody sees to a payment");
+        if (row->state == CHECKOUT_PROCESSING &&
+            world->now_ms - row->payment_deadline_ms > PAYMENT_OVER_MS_MAX)
+            world_fail(world, "a payment took longer than it may");
+    }
+}
+
+/* A cancelled event sells nothing. */
+static void check_cancelled(struct world *world)
+{
+    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
+        const struct seen *seen = &world->seen[which];
+        if (seen->closed && seen_completed(world, &world->events[which]) > seen->completed)
+            world_fail(world, "seats of a cancelled event were sold");
+    }
+}
+
 void gateway_check(struct world *world, bool at_rest)
 {
+    check_cancelled(world);
+    if (world->shared && world->fine && world->now_ms - world->fine_ms > SETTLE_MS)
+        check_payers(world);
     size_t position = 0;
     const struct account *account;
     while ((account = map_next(&world->accounts, &position)) != NULL) {
@@ -174,9 +230,6 @@ void gateway_check(struct world *world, bool at_rest)
             world_fail(world, "seats were sold and the money is given back");
         if (completed && checkout->row.total_cents != account->amount_cents)
             world_fail(world, "seats were sold for another sum than was asked");
-        const struct event_row *event = &world_event(world, &checkout->row.event_id)->row;
-        if (completed && event->state == EVENT_CANCELLED && checkout->row.ended_ms > event->updated_ms)
-            world_fail(world, "seats of a cancelled event were sold");
         bool returned = checkout->row.refund == REFUND_DONE;
         if (returned && !account->given_back)
             world_fail(world, "a refund is called done that was not");

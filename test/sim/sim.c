@@ -2,9 +2,9 @@
  * sim --seed N --steps N: runs the simulated world and checks the promises after
  * every step. The same seed gives the same run, to the last random number.
  *
- * Days of weather: every few hundred steps the faults change, now and then the
- * node is killed, and now and then everything is left alone for long enough that
- * all must come to rest. */
+ * Days of weather: every few hundred steps the faults change, now and then a node
+ * is killed or stops for a while, and now and then everything is left alone for
+ * long enough that all must know the same, or come to rest. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,36 +12,67 @@
 #include "base/log.h"
 #include "world.h"
 
-static void rest(struct world *world)
+static void run_for(struct world *world, int64_t duration_ms)
 {
-    world_calm(world);
-    /* Longer than a hold lives with every extension, a payment, all retries and a reaper turn. */
-    for (int64_t end_ms = world->now_ms + 240 * 1000; world->now_ms < end_ms; world->now_ms += 50) {
+    for (int64_t end_ms = world->now_ms + duration_ms; world->now_ms < end_ms; world->now_ms += 50) {
         world_turn(world);
         if (world->now_ms % 1000 == 0)
             check_step(world);
     }
     world_turn(world);
+}
+
+/* Longer than a hold lives with every extension, a payment, all retries and a reaper turn. */
+static void rest(struct world *world)
+{
+    weather_fine(world);
+    run_for(world, 240 * 1000);
     check_quiet(world);
+    registry_check(world);
+}
+
+/* Long enough that every node knows everything; not so long that people have given their seats back. */
+static void settle(struct world *world)
+{
+    weather_fine(world);
+    run_for(world, 8 * 1000);
+    registry_reconcile(world);
+    /* Time goes on ending what they have: at a moment when nothing was written just now. */
+    int64_t commit_count = -1;
+    for (int32_t i = 0; i < 100; i++) {
+        if (world_is_idle(world) && commit_count == world->tables->commit_count)
+            break;
+        commit_count = world->tables->commit_count;
+        run_for(world, 500);
+    }
+    check_settled(world);
+    registry_check(world);
+    weather_change(world);
 }
 
 static void one_step(struct world *world)
 {
     uint64_t what = rng_below(&world->rng, 4000);
     if (what < 4) {
-        world_restart(world);
+        weather_restart(world);
     } else if (what < 20) {
-        world_pick_faults(world);
+        weather_change(world);
     } else if (what < 24) {
         rest(world);
         world_open_events(world);
-        world_pick_faults(world);
+        weather_change(world);
+    } else if (what < 28) {
+        settle(world);
+    } else if (what < 34) {
+        weather_freeze(world);
+    } else if (what < 37) {
+        weather_flush(world);
     } else if (what < 2000) {
         action_random(world);
     } else {
         world_advance(world);
     }
-    world_turn(world);
+    world_step(world);
     check_step(world);
 }
 
@@ -68,21 +99,23 @@ int main(int count, char **arguments)
     log_set_level(LOG_ERROR);
     struct world world;
     world_init(&world, seed);
-    world_pick_faults(&world);
+    weather_change(&world);
     for (world.step = 0; world.step < (int64_t)steps; world.step++)
         one_step(&world);
     rest(&world);
-    const struct sim_tables *tables = sim_store_tables(world.store);
+    const struct sim_tables *tables = world.tables;
     /* Who does nothing breaks no promise. */
     if (steps >= 5000 && (world.granted < (int64_t)steps / 100 || world.sold == 0))
         world_fail(&world, "hardly anything was granted");
-    printf(
-        "seed %llu: %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, %lld failed, "
-        "%lld unknown, %lld restarts, %lld commits, %lld audit rows: every promise kept\n",
-        (unsigned long long)seed, (unsigned long long)steps, (long long)world.posted,
-        (long long)world.granted, (long long)world.sold, (long long)world.refused, (long long)world.failed,
-        (long long)world.unknown, (long long)world.restarts, (long long)tables->commit_count,
-        (long long)tables->audit_count);
+    printf("seed %llu: %d nodes, %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, "
+           "%lld failed, "
+           "%lld unknown, %lld restarts, %lld freezes, %lld misses, %lld commits, %lld audit rows: every "
+           "promise kept\n",
+           (unsigned long long)seed, (int)world.node_count, (unsigned long long)steps,
+           (long long)world.posted, (long long)world.granted, (long long)world.sold, (long long)world.refused,
+           (long long)world.failed, (long long)world.unknown, (long long)world.restarts,
+           (long long)world.freezes, (long long)tables->miss_count, (long long)tables->commit_count,
+           (long long)tables->audit_count);
     world_deinit(&world);
     return 0;
 }

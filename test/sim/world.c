@@ -8,6 +8,8 @@
 
 #include "base/limits.h"
 
+enum { STRIDE_MS = 250 };
+
 static const int64_t world_begin_ms = 1700000000000;
 
 int world_event_index(const struct world *world, const struct uuid *event_id)
@@ -21,148 +23,138 @@ int world_event_index(const struct world *world, const struct uuid *event_id)
 
 const struct sim_event *world_event(struct world *world, const struct uuid *event_id)
 {
-    return map_get(&sim_store_tables(world->store)->events, event_id);
+    return map_get(&world->tables->events, event_id);
 }
 
 const struct sim_hold *world_hold(struct world *world, const struct uuid *hold_id)
 {
-    return map_get(&sim_store_tables(world->store)->holds, hold_id);
+    return map_get(&world->tables->holds, hold_id);
 }
 
 const struct sim_checkout *world_checkout(struct world *world, const struct uuid *checkout_id)
 {
-    return map_get(&sim_store_tables(world->store)->checkouts, checkout_id);
+    return map_get(&world->tables->checkouts, checkout_id);
 }
 
 /* ---- Commands ---- */
 
+struct question *question_of(const struct command *command)
+{
+    return CONTAINER_OF(command, struct question, command);
+}
+
 static void command_done(struct command *command)
 {
-    struct world *world = command->owner;
-    world->in_flight--;
-    world->ending_count -= action_is_ending(command);
-    if (!world->crashing)
-        answer_check(world, command);
-    struct arena *arena = command->arena;
+    struct question *question = question_of(command);
+    struct node *node = question->node;
+    node->in_flight--;
+    node->world->ending_count -= action_is_ending(command);
+    if (!node->crashing)
+        answer_check(node->world, command);
     command_deinit(command);
-    arena_deinit(arena);
-    free(arena);
-    free(command);
+    arena_deinit(&question->arena);
+    free(question);
 }
 
 struct command *world_command(struct world *world, enum command_kind kind, const struct uuid *user_id)
 {
-    struct arena *arena = malloc(sizeof(*arena));
-    struct command *command = malloc(sizeof(*command));
-    CHECK(arena != NULL);
-    CHECK(command != NULL);
-    arena_init(arena);
-    command_init(command, kind, arena);
+    struct question *question = calloc(1, sizeof(*question));
+    CHECK(question != NULL);
+    arena_init(&question->arena);
+    struct command *command = &question->command;
+    command_init(command, kind, &question->arena);
     command->actor.org_id = world->org_id;
     command->actor.user_id = *user_id;
     command->actor.for_user_id = *user_id;
     command->actor.role = ROLE_BUYER;
     command->on_done = command_done;
-    command->owner = world;
     return command;
 }
 
 void world_post(struct world *world, struct command *command)
 {
-    world->posted++;
-    world->in_flight++;
-    world->ending_count += action_is_ending(command);
-    enum err err = lane_post(world->lane, command);
-    CHECK(err == ERR_OK); /* the simulated users are too few to fill the inbox */
+    node_post(node_any(world), command);
 }
 
 /* ---- Time ---- */
 
+static void turn(struct world *world, uint64_t slow_in)
+{
+    sim_store_set_now(world->nodes[0].store, world->now_ms);
+    if (world->redis != NULL)
+        warm_sim_set_now(world->redis, world->now_ms);
+    gateway_turn(world);
+    int32_t first = (int32_t)rng_below(&world->rng, (uint64_t)world->node_count);
+    for (int32_t i = 0; i < world->node_count; i++) {
+        struct node *node = &world->nodes[(first + i) % world->node_count];
+        sim_store_run(node->store);
+        if (world->shared && slow_in > 0 && rng_below(&world->rng, slow_in) == 0)
+            continue;
+        node_turn(node);
+    }
+    seen_update(world);
+}
+
 void world_turn(struct world *world)
 {
-    sim_store_set_now(world->store, world->now_ms);
-    gateway_turn(world);
-    lane_turn(world->lane, world->now_ms);
+    turn(world, 0);
+}
+
+void world_step(struct world *world)
+{
+    turn(world, 5);
+}
+
+/* Of several nodes none sleeps while time passes, unless it is stopped; one alone may have to do all at once. */
+static void pass(struct world *world, int64_t step_ms)
+{
+    for (; world->shared && step_ms > STRIDE_MS; step_ms -= STRIDE_MS) {
+        world->now_ms += STRIDE_MS;
+        world_step(world);
+    }
+    world->now_ms += step_ms;
 }
 
 void world_advance(struct world *world)
 {
-    int64_t next = sim_store_next_ms(world->store);
+    int64_t next = INT64_MAX;
+    for (int32_t i = 0; i < world->node_count; i++) {
+        int64_t at = sim_store_next_ms(world->nodes[i].store);
+        if (at > world->now_ms && at < next)
+            next = at;
+    }
+    int64_t redis_ms = world->redis != NULL ? warm_sim_next_ms(world->redis) : INT64_MAX;
+    if (redis_ms > world->now_ms && redis_ms < next)
+        next = redis_ms;
     int64_t step = (int64_t)rng_below(&world->rng, rng_below(&world->rng, 20) == 0 ? 20000 : 40);
     if (next < world->now_ms + step && rng_below(&world->rng, 4) != 0)
-        world->now_ms = next > world->now_ms ? next : world->now_ms;
+        world->now_ms = next;
     else
-        world->now_ms += step;
-}
-
-static void lane_begin(struct world *world)
-{
-    world->started_ms = world->now_ms;
-    char why[256];
-    enum err err = directory_create(&world->directory);
-    CHECK(err == ERR_OK);
-    struct lane_config config = {
-        .store = world->store,
-        .directory = world->directory,
-        .seed = rng_next(&world->rng) | 1,
-        .charge = gateway_charge,
-        .refund = gateway_refund,
-        .context = world,
-    };
-    err = lane_create(&config, world->now_ms, &world->lane, why, sizeof(why));
-    if (err != ERR_OK)
-        world_fail(world, why);
-}
-
-static void lane_end(struct world *world)
-{
-    world->crashing = true;
-    sim_store_crash(world->store);
-    lane_destroy(world->lane);
-    directory_destroy(world->directory);
-    world->crashing = false;
-    CHECK(world->in_flight == 0);
-}
-
-void world_restart(struct world *world)
-{
-    world->restarts++;
-    lane_end(world);
-    gateway_forget_some(world);
-    world->now_ms += (int64_t)rng_below(&world->rng, 5000);
-    sim_store_set_now(world->store, world->now_ms);
-    lane_begin(world);
-    gateway_check_start(world);
-}
-
-void world_calm(struct world *world)
-{
-    struct sim_faults none = {.delay_ms_max = 2};
-    sim_store_set_faults(world->store, &none);
-    world->quiet = true;
-    world->quiet_ms = world->now_ms;
-}
-
-void world_pick_faults(struct world *world)
-{
-    bool bad = rng_below(&world->rng, 3) == 0;
-    struct sim_faults faults = {
-        .fail = bad ? 100 : 5,
-        .lose_before = bad ? 60 : 3,
-        .lose_after = bad ? 60 : 3,
-        .stay_unknown = bad ? 400 : 50,
-        .lookup_fail = bad ? 50 : 2,
-        .delay_ms_max = bad ? 800 : 10,
-    };
-    sim_store_set_faults(world->store, &faults);
-    world->quiet = false;
+        pass(world, step);
 }
 
 /* ---- Begin and end ---- */
 
-static void run_until_answered(struct world *world)
+static int32_t in_flight(const struct world *world)
 {
-    while (world->in_flight > 0) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < world->node_count; i++)
+        count += world->nodes[i].in_flight;
+    return count;
+}
+
+bool world_is_idle(const struct world *world)
+{
+    for (int32_t i = 0; i < world->node_count; i++) {
+        if (!lane_is_idle(world->nodes[i].lane))
+            return false;
+    }
+    return in_flight(world) == 0;
+}
+
+void world_run_until_answered(struct world *world)
+{
+    while (in_flight(world) > 0) {
         world->now_ms += 1;
         world_turn(world);
     }
@@ -204,15 +196,16 @@ static void make_event(struct world *world, int32_t which)
     policy->rate_limit_window_seconds = WORLD_RATE_SECONDS;
     policy->forbid_single_seat_gaps = which;
     world_post(world, create);
-    run_until_answered(world);
+    world_run_until_answered(world);
     struct command *layout = world_command(world, COMMAND_LAYOUT_PUT, &world->admin_id);
     layout->actor.role = ROLE_ADMIN;
     layout->id = world->events[which];
     layout->layout.document = layouts[which];
     layout->layout.size = strlen(layouts[which]);
     world_post(world, layout);
-    run_until_answered(world);
-    struct sim_event *event = map_get(&sim_store_tables(world->store)->events, &world->events[which]);
+    world_run_until_answered(world);
+    world->seen[which] = (struct seen){.closed = false};
+    const struct sim_event *event = world_event(world, &world->events[which]);
     CHECK(event != NULL);
     CHECK(event->seat_count > 0);
 }
@@ -221,6 +214,26 @@ void world_open_events(struct world *world)
 {
     for (int32_t i = 0; i < WORLD_EVENT_COUNT; i++)
         make_event(world, i);
+}
+
+/* The first makes the tables; the others come to them. */
+static void make_nodes(struct world *world)
+{
+    world->node_count = 1 + (int32_t)(world->seed % WORLD_NODE_COUNT_MAX);
+    world->shared = world->node_count > 1;
+    for (int32_t i = 0; i < world->node_count; i++) {
+        struct node *node = &world->nodes[i];
+        node->world = world;
+        node->index = i;
+        uint64_t seed = rng_next(&world->rng);
+        node->store = i == 0 ? sim_store_create(seed) : sim_store_attach(world->nodes[0].store, seed);
+    }
+    uint64_t kind = world->seed / WORLD_NODE_COUNT_MAX;
+    if (world->shared ? kind % 2 == 0 : kind % 4 == 1) {
+        world->redis = warm_sim_create(rng_next(&world->rng));
+        warm_sim_set_now(world->redis, world->now_ms);
+    }
+    world->tables = sim_store_tables(world->nodes[0].store);
 }
 
 void world_init(struct world *world, uint64_t seed)
@@ -232,27 +245,32 @@ void world_init(struct world *world, uint64_t seed)
     map_init(&world->accounts);
     map_init(&world->tickets);
     map_init(&world->answers);
-    world->store = sim_store_create(rng_next(&world->rng));
-    sim_store_set_now(world->store, world->now_ms);
-    world_calm(world);
+    make_nodes(world);
+    sim_store_set_now(world->nodes[0].store, world->now_ms);
+    weather_fine(world);
     for (int i = 0; i < WORLD_USER_COUNT; i++)
         world->users[i] = uuid_make(&world->rng, world->now_ms);
     world->admin_id = uuid_make(&world->rng, world->now_ms);
     world->foreign_org_id = uuid_make(&world->rng, world->now_ms);
-    lane_begin(world);
+    for (int32_t i = 0; i < world->node_count; i++)
+        node_begin(&world->nodes[i]);
     struct command *org = world_command(world, COMMAND_ORG_CREATE, &world->admin_id);
     org->actor.role = ROLE_OPERATOR;
     org->id = world->org_id = uuid_make(&world->rng, world->now_ms);
     org->admin.name = "Simulated";
     world_post(world, org);
-    run_until_answered(world);
+    world_run_until_answered(world);
     world_open_events(world);
 }
 
 void world_deinit(struct world *world)
 {
-    lane_end(world);
-    store_close(world->store);
+    for (int32_t i = 0; i < world->node_count; i++)
+        node_end(&world->nodes[i]);
+    for (int32_t i = 0; i < world->node_count; i++)
+        store_close(world->nodes[i].store);
+    if (world->redis != NULL)
+        warm_sim_destroy(world->redis);
     gateway_deinit(world);
     size_t position = 0;
     struct promise *promise;

@@ -564,6 +564,14 @@ static void feed_begin(struct feed_seats *seats)
         seats->versions[i] = 1; /* as the layout made them */
 }
 
+/* As any other session of the server; `as_node`: as one that nodes must wait for. */
+static int64_t party_begin(PGconn *party, bool as_node)
+{
+    (void)party_ask(party, as_node ? "SET application_name = 'holdfast'" : "SET application_name = 'psql'");
+    (void)party_ask(party, "BEGIN");
+    return party_ask(party, "SELECT pg_current_xact_id()");
+}
+
 static void test_open_transaction_holds_the_feed_back_and_nothing_is_skipped(void **state)
 {
     struct fixture *f = *state;
@@ -571,8 +579,7 @@ static void test_open_transaction_holds_the_feed_back_and_nothing_is_skipped(voi
     struct feed_position start = follow_run(f, fixture_position(f), 100).position;
     feed_begin(&seats);
     PGconn *party = party_open(f);
-    (void)party_ask(party, "BEGIN");
-    int64_t number = party_ask(party, "SELECT pg_current_xact_id()");
+    int64_t number = party_begin(party, true);
     (void)hold_seat(f, 0, 1);
     struct store_follow page = follow_once(f, start, 100);
     assert_int_equal(page.count, 0);
@@ -590,6 +597,24 @@ static void test_open_transaction_holds_the_feed_back_and_nothing_is_skipped(voi
     PQfinish(party);
 }
 
+static void test_strangers_open_transaction_does_not_hold_the_feed_back(void **state)
+{
+    struct fixture *f = *state;
+    struct feed_seats seats;
+    feed_begin(&seats);
+    PGconn *party = party_open(f);
+    int64_t number = party_begin(party, false);
+    struct feed_position start = fixture_position(f);
+    (void)hold_seat(f, 0, 1);
+    struct followed followed = follow_run(f, start, 100); /* comes to an end */
+    assert_true(followed.position.from > number);
+    feed_read(f, &followed, &seats);
+    assert_int_equal(seats.count, 1);
+    assert_true(fixture_position(f).from > number);
+    (void)party_ask(party, "COMMIT");
+    PQfinish(party);
+}
+
 /* Two nodes hand seats to and fro while a third party keeps opening transactions that hold the feed back. */
 static void test_each_seats_changes_come_in_order_and_once(void **state)
 {
@@ -603,10 +628,8 @@ static void test_each_seats_changes_come_in_order_and_once(void **state)
     PGconn *party = party_open(f);
     for (int round = 0; round < ROUND_COUNT; round++) {
         struct store_batch *batches[SEAT_COUNT];
-        if (round % 3 == 0) {
-            (void)party_ask(party, "BEGIN");
-            (void)party_ask(party, "SELECT pg_current_xact_id()");
-        }
+        if (round % 3 == 0)
+            (void)party_begin(party, round % 2 == 0);
         for (int i = 0; i < SEAT_COUNT; i++) {
             struct fixture *side = (round + i) % 2 == 0 ? f : &other;
             batches[i] = batch_new(side);
@@ -723,6 +746,7 @@ int main(void)
         TEST(test_unit_that_misses_leaves_no_user_and_no_delivery),
         TEST(test_batches_of_several_waves_do_not_wait_for_each_other_in_a_circle),
         TEST(test_open_transaction_holds_the_feed_back_and_nothing_is_skipped),
+        TEST(test_strangers_open_transaction_does_not_hold_the_feed_back),
         TEST(test_each_seats_changes_come_in_order_and_once),
         TEST(test_position_of_another_server_is_lost),
         TEST(test_only_one_node_purges_and_nobody_waits_for_it),

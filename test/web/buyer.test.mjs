@@ -99,6 +99,31 @@ describe('buyer', () => {
     await person.leave();
   });
 
+  test('a list of holds that was on its way before a tap does not take the seat back', async () => {
+    const event = await organization.event({ layout: HALL });
+    const person = await come(event);
+    await person.tapSeat(0);
+    await person.holds(1);
+    let deliver;
+    const delivered = new Promise((done) => (deliver = done));
+    const old = new Promise((asked) => person.page.route('**/api/holds', async (route) => {
+      const response = await route.fetch(); // knows of one seat
+      asked();
+      await delivered;
+      await route.fulfill({ response });
+    }, { times: 1 }));
+    await person.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await old;
+    await person.tapSeat(1);
+    await person.holds(2);
+    let answers = 0;
+    person.page.on('response', (response) => (answers += response.url().endsWith('/api/holds')));
+    deliver();
+    await waitFor('another reading, rather than belief in the old one', () => answers >= 2);
+    await person.holds(2);
+    await person.leave();
+  });
+
   test('sections come first; near, seats tell block, row, number and price under the pointer; the legend names what is drawn', async () => {
     const blocks = ['A', 'B', 'C'].flatMap((section) => [1, 2, 3].map((part) => block(section, part, Array(30).fill(40), { price: 1000 * part, name: `Section ${section}${part}` })));
     const event = await organization.event({ layout: layoutOf(...blocks) });

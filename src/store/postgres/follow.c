@@ -3,7 +3,8 @@
  *
  * A change row bears the number of its transaction. Numbers are given out in
  * order, transactions end in any; but below the oldest that is still open all
- * have ended, so the feed is read up to there and goes on from there. A window
+ * have ended, so the feed is read up to there and goes on from there (the view
+ * `feed` in the migrations says what is counted as open). A window
  * is as many transactions as the caller wants changes, so it is always read
  * whole: `to` and `id` of a position stay 0.
  *
@@ -13,8 +14,8 @@
  * within a window ids say the same. (3) What was purged, or a position that
  * this server never gave out, is said to be lost, never skipped.
  *
- * A transaction of anybody on the same server that stays open holds the feed
- * back; ours are limited to about 2 s. */
+ * A node's transaction that stays open holds the feed back; they are limited to
+ * about 2 s. */
 #include <libpq-fe.h>
 #include <string.h>
 

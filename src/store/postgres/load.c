@@ -189,7 +189,7 @@ static enum err load_all(struct load *load)
 {
     struct pg_connection *connection = &load->connection;
     enum err err = pg_each(connection, PG_BEGIN_READ, NULL, on_nothing, load);
-    if (err == ERR_OK)
+    if (err == ERR_OK && load->loader->on_position != NULL) /* whoever does not follow need not know */
         err = pg_each(connection, PG_LOAD_POSITION, NULL, on_position, load);
     if (err == ERR_OK)
         err = pg_each(connection, PG_LOAD_ORGANIZATIONS, NULL, on_organization, load);

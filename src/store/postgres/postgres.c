@@ -13,8 +13,8 @@
  * keeps what it confirms; whatever stands against it is said in one sentence.
  * (2) Closing finishes what was submitted and runs every callback that is left.
  *
- * A read-only store starts no thread and answers only load and verify. Any
- * number of nodes may have the same database open. */
+ * A read-only store answers only load, verify and lists. Any number of nodes may
+ * have the same database open. */
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -215,6 +215,8 @@ enum err postgres_store_open(const char *url, const struct store_options *option
         err = pg_bring_up(pg, migrate, &applied, &version, why, why_size);
     if (err == ERR_OK && !options->read_only)
         err = pg_start(pg, why, why_size);
+    if (err == ERR_OK && options->read_only)
+        err = worker_start(&pg->queries, "store-query", pg_query_main, pg);
     if (err != ERR_OK) {
         pg_close(&pg->store);
         return err;

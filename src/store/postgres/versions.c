@@ -79,6 +79,32 @@ static int32_t event_version(const struct pg_comparison *c, const struct uuid *o
     return found->version;
 }
 
+static bool unit_holds_of(const struct store_unit *unit, const struct layout_write *layout)
+{
+    for (const struct hold_write *w = unit->holds; w != NULL; w = w->next) {
+        if (w->insert && uuid_equal(&w->row.event_id, &layout->event_id) &&
+            uuid_equal(&w->row.org_id, &layout->org_id))
+            return true;
+    }
+    return false;
+}
+
+/* Statistics are applied at the end of a batch, so what its earlier units did is looked at here. */
+static void layouts_judge(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c)
+{
+    pg_marks_judge(writer, &c->layouts);
+    PG_WAVE_FOR_EACH(unit, wave)
+    for (struct layout_write *w = unit->layouts; w != NULL; w = w->next) {
+        LIST_FOR_EACH(node, &wave->batch->units) {
+            const struct store_unit *earlier = CONTAINER_OF(node, struct store_unit, node);
+            if (earlier == unit)
+                break;
+            if (earlier->result == UNIT_OK && unit_holds_of(earlier, w))
+                w->missed = true;
+        }
+    }
+}
+
 void pg_events_judge(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c)
 {
     const PGresult *rows = c->events_number >= 0 ? writer->reply.results[c->events_number] : NULL;
@@ -96,7 +122,7 @@ void pg_events_judge(struct pg_writer *writer, const struct pg_wave *wave, struc
         for (struct event_write *w = unit->events; w != NULL; w = w->next)
             w->missed = !w->insert && event_version(c, &w->row.org_id, &w->row.id) != w->row.version - 1;
     }
-    pg_marks_judge(writer, &c->layouts);
+    layouts_judge(writer, wave, c);
 }
 
 /* ---- Checkouts ---- */

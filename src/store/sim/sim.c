@@ -94,7 +94,7 @@ static void find_locked(struct sim_store *sim)
             continue;
         LIST_FOR_EACH(node, &CONTAINER_OF(other, struct sim_store, node)->jobs) {
             const struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
-            if (job->kind != SIM_COMMIT)
+            if (job->kind != SIM_COMMIT || job->happened)
                 continue;
             if (dice(sim, sim->faults.locked))
                 sim_locks_add_batch(&sim->locked, job->batch);
@@ -103,8 +103,12 @@ static void find_locked(struct sim_store *sim)
     }
 }
 
-static void do_commit(struct sim_store *sim, struct store_batch *batch)
+static void do_commit(struct sim_store *sim, struct sim_job *job)
 {
+    struct store_batch *batch = job->batch;
+    if (job->happened)
+        return;
+    job->happened = true;
     batch->err = ERR_OK;
     if (dice(sim, sim->faults.fail)) {
         batch->outcome = STORE_FAILED;
@@ -137,7 +141,7 @@ static void do_job(struct sim_store *sim, struct sim_job *job)
 {
     switch (job->kind) {
     case SIM_COMMIT:
-        do_commit(sim, job->batch);
+        do_commit(sim, job);
         job->batch->on_done(job->batch);
         break;
     case SIM_RESOLVE:
@@ -179,6 +183,16 @@ static void sim_poll(struct store *store)
     }
 }
 
+void sim_store_run(struct store *store)
+{
+    struct sim_store *sim = (struct sim_store *)store;
+    LIST_FOR_EACH(node, &sim->jobs) {
+        struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
+        if (job->kind == SIM_COMMIT && job->at_ms <= sim->database->now_ms)
+            do_commit(sim, job);
+    }
+}
+
 void sim_store_crash(struct store *store)
 {
     struct sim_store *sim = (struct sim_store *)store;
@@ -196,8 +210,8 @@ void sim_store_crash(struct store *store)
             job->follow->err = ERR_STORE_UNAVAILABLE;
             job->follow->on_done(job->follow);
         } else {
-            alive = alive && dice(sim, 500);
-            if (job->kind == SIM_COMMIT && alive)
+            alive = alive && (job->happened || dice(sim, 500));
+            if (job->kind == SIM_COMMIT && alive && !job->happened)
                 sim_tables_commit(sim, job->batch);
             job->batch->outcome = STORE_UNKNOWN;
             job->batch->on_done(job->batch);

@@ -82,6 +82,9 @@ void sim_store_set_faults(struct store *store, const struct sim_faults *faults);
 void sim_store_set_now(struct store *store, int64_t now_ms); /* of all nodes: it is the tables' clock */
 int64_t
 sim_store_next_ms(struct store *store); /* when something of this node will be due; INT64_MAX: never */
+/* What is due happens though the node does not look, because it is slow, or stopped: its answers wait for
+ * store_poll(). */
+void sim_store_run(struct store *store);
 /* The node dies: what it has under way is committed or not, and everything is answered as unknown.
  * Afterwards the store has nothing of the node's any more; the other nodes' go on. */
 void sim_store_crash(struct store *store);

@@ -72,6 +72,7 @@ struct sim_job {
     struct store_lookup *lookup;
     struct store_follow *follow;
     bool was_read; /* a lookup or follow: its answer is on the way, and may be overtaken by commits */
+    bool happened; /* a commit: so is its answer */
 };
 
 struct sim_store {

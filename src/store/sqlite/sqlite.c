@@ -9,8 +9,8 @@
  * written; whatever stands against it is said in one sentence. (3) Closing
  * finishes what was submitted and runs every callback that is left.
  *
- * A read-only store takes no lock, starts no thread and answers only load and
- * verify; it may be opened beside a running server. */
+ * A read-only store takes no lock and answers only load, verify and lists; it
+ * may be opened beside a running server. */
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
@@ -140,12 +140,14 @@ static enum err sqlite_open_writer(struct sqlite_store *sqlite, const char *path
     return err;
 }
 
-static enum err sqlite_start_threads(struct sqlite_store *sqlite, char *why, size_t why_size)
+static enum err sqlite_start_threads(struct sqlite_store *sqlite, bool read_only, char *why, size_t why_size)
 {
-    enum err err = worker_start(&sqlite->writer.worker, "store-write", writer_main, sqlite);
-    if (err == ERR_OK)
+    enum err err = ERR_OK;
+    if (!read_only)
+        err = worker_start(&sqlite->writer.worker, "store-write", writer_main, sqlite);
+    if (err == ERR_OK && !read_only)
         err = worker_start(&sqlite->lookups, "store-lookup", lookup_main, sqlite);
-    if (err == ERR_OK)
+    if (err == ERR_OK && !read_only)
         err = worker_start(&sqlite->follows, "store-follow", follow_main, sqlite);
     if (err == ERR_OK)
         err = worker_start(&sqlite->queries, "store-query", query_main, sqlite);
@@ -202,8 +204,8 @@ enum err sqlite_store_open(const char *path, const struct store_options *options
         err = sqlite_open_reader(sqlite, path, why, why_size);
     else
         err = sqlite_open_writer(sqlite, path, options->no_migrate, &applied, &version, why, why_size);
-    if (err == ERR_OK && !options->read_only)
-        err = sqlite_start_threads(sqlite, why, why_size);
+    if (err == ERR_OK)
+        err = sqlite_start_threads(sqlite, options->read_only, why, why_size);
     if (err != ERR_OK) {
         sqlite_close(&sqlite->store);
         return err;

@@ -585,7 +585,8 @@ static void test_messages_are_those_of_the_contract_and_name_nobody(void **state
     assert_null(strstr(message, user));
     message = next_message(&reply);
     assert_memory_equal(fixture.value, "occupancy:", 10);
-    assert_non_null(strstr(message, "],\"event\":\"seat_held\",\"seat_id\":\"")); /* one seat: as the seeds have it */
+    assert_non_null(
+        strstr(message, "],\"event\":\"seat_held\",\"seat_id\":\"")); /* one seat: as the seeds have it */
     assert_non_null(strstr(message, "\"node\":\""));
     assert_null(strstr(message, user));
     message = next_message(&reply);

@@ -320,8 +320,9 @@ static void test_tls_is_checked(void **state)
     snprintf(certificate, sizeof(certificate), "%s/cert.pem", folder);
     snprintf(key, sizeof(key), "%s/key.pem", folder);
     redis_server_start(&fixture.server,
-                       (const char *const[]){"--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file",
-                                             key, "--tls-auth-clients", "no", "--bind", "127.0.0.1", NULL});
+                       (const char *const[]){"--tls-port", port, "--tls-cert-file", certificate,
+                                             "--tls-key-file", key, "--tls-auth-clients", "no", "--bind",
+                                             "127.0.0.1", NULL});
     static const char *const hosts[] = {"127.0.0.1", "localhost"};
     for (int i = 0; i < 2; i++) {
         snprintf(url, sizeof(url), "rediss://%s:%d?cafile=%s", hosts[i], number, certificate);
@@ -398,13 +399,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_frozen_server_costs_a_round_fifty_ms_and_opens_at_the_fifth,
                                         setup_closed, teardown),
-        cmocka_unit_test_setup_teardown(test_an_answer_that_came_in_time_counts_however_late_it_is_read, setup_closed,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(test_an_answer_that_came_in_time_counts_however_late_it_is_read,
+                                        setup_closed, teardown),
         cmocka_unit_test_setup_teardown(test_a_killed_server_fails_rounds_and_opens, setup_closed, teardown),
         cmocka_unit_test_setup_teardown(test_without_anybody_asking_it_notices_too, setup_closed, teardown),
         cmocka_unit_test_setup_teardown(test_a_server_restarted_empty_is_rebuilt, setup_closed, teardown),
-        cmocka_unit_test_setup_teardown(test_an_emptied_server_is_noticed_and_rebuilt, setup_closed, teardown),
-        cmocka_unit_test_setup_teardown(test_emptied_while_it_is_rebuilt_it_begins_anew, setup_closed, teardown),
+        cmocka_unit_test_setup_teardown(test_an_emptied_server_is_noticed_and_rebuilt, setup_closed,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_emptied_while_it_is_rebuilt_it_begins_anew, setup_closed,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_a_connection_cut_by_the_server_costs_no_more_than_its_rounds,
                                         setup_closed, teardown),
         cmocka_unit_test_setup_teardown(test_away_at_the_start_it_is_open, setup, teardown),
@@ -412,10 +415,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_replica_is_left_for_the_next_address, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_master_that_becomes_a_replica_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_user_password_and_database, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_wrong_password_opens_and_a_right_one_comes_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_wrong_password_opens_and_a_right_one_comes_back, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_tls_is_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_does_not_speak_redis_is_not_used, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_under_way_when_it_is_destroyed_fails, setup_closed, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_under_way_when_it_is_destroyed_fails, setup_closed,
+                                        teardown),
     };
     signal(SIGPIPE, SIG_IGN); /* as main.c does: OpenSSL writes without asking it not to */
     return cmocka_run_group_tests(tests, NULL, NULL);

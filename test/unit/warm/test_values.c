@@ -112,11 +112,8 @@ static void test_times_that_share_a_place_in_memory_stay_apart(void **state)
 /* Puts a lock and reads it back, without its frame. */
 static void read_back(const char *cart_token, struct warm_lock *found)
 {
-    struct value_lock lock = {.hold = HOLD,
-                              .user = USER,
-                              .cart_token = cart_token,
-                              .held_at_ms = 1000,
-                              .held_until_ms = 2000};
+    struct value_lock lock = {
+        .hold = HOLD, .user = USER, .cart_token = cart_token, .held_at_ms = 1000, .held_until_ms = 2000};
     value_put_lock(&out, &times, &lock);
     const char *text = buf_text(&out), *value = strstr(text, "\r\n") + 2;
     size_t size = strtoul(text + 1, NULL, 10);
@@ -127,7 +124,8 @@ static void read_back(const char *cart_token, struct warm_lock *found)
 
 static void test_a_lock_is_read_back_whatever_the_cart_token_holds(void **state)
 {
-    static const char *const tokens[] = {"", "cart", "\"", "\\", "\\\"", "\x01\x1f\n\t", "Ünïcödé ✓", "\",\"hold_id\":\"" SEAT};
+    static const char *const tokens[] = {"",     "cart",         "\"",        "\\",
+                                         "\\\"", "\x01\x1f\n\t", "Ünïcödé ✓", "\",\"hold_id\":\"" SEAT};
     (void)state;
     for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
         struct warm_lock found = {0};
@@ -247,7 +245,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_keys_are_those_of_the_contract, setup, teardown),
         cmocka_unit_test_setup_teardown(test_values_are_those_of_the_contract, setup, teardown),
         cmocka_unit_test_setup_teardown(test_times_that_share_a_place_in_memory_stay_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_lock_is_read_back_whatever_the_cart_token_holds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_lock_is_read_back_whatever_the_cart_token_holds, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_locks_of_strangers_make_no_sense, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_lock_without_a_time_is_an_old_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_members_are_read, setup, teardown),

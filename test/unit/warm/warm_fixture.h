@@ -256,7 +256,8 @@ static inline long long fixture_command(struct fixture *fixture, const char *for
     return number;
 }
 
-static inline bool fixture_exists(struct fixture *fixture, const struct warm_write *write, enum fixture_key kind)
+static inline bool fixture_exists(struct fixture *fixture, const struct warm_write *write,
+                                  enum fixture_key kind)
 {
     return fixture_command(fixture, "EXISTS %s", fixture_key(write, kind)) == 1;
 }

@@ -20,6 +20,7 @@ export class Cart {
   #channel = null;
   #undo = [];
   #reading = null;
+  #changeCount = 0; // of the list, by answers to what we asked for
 
   constructor(live) {
     this.live = live;
@@ -79,10 +80,13 @@ export class Cart {
       this.again = true;
       return this.#reading;
     }
+    const changeCount = this.#changeCount;
     this.#reading = (async () => {
       try {
         const all = await call('GET', '/api/holds', { token: this.live.token });
-        this.#replace(all.filter((hold) => hold.event_id === this.live.eventId && hold.held_until_unix * 1000 > serverNow()));
+        // A list that was asked for before the last change may not know of it.
+        if (changeCount !== this.#changeCount) this.again = true;
+        else this.#replace(all.filter((hold) => hold.event_id === this.live.eventId && hold.held_until_unix * 1000 > serverNow()));
         this.loaded = true;
       } catch {
         /* the line's banner says it */
@@ -131,6 +135,7 @@ export class Cart {
     this.asked = new Set(this.asked).add(index);
     try {
       const hold = await call('POST', `/api/events/${eventId}/seats/${map.seatIds[index]}/reserve`, { token, key: newKey(), body: { source: 'web' } });
+      this.#changeCount++;
       this.#replace([...this.holds.filter((one) => one.hold_id !== hold.hold_id), hold]);
       this.#tell();
     } catch (error) {
@@ -161,6 +166,7 @@ export class Cart {
     this.busy = true;
     try {
       const answer = await call('POST', `/api/events/${eventId}/holds`, { token, key: newKey(), body });
+      this.#changeCount++;
       const ids = new Set(answer.holds.map((hold) => hold.hold_id));
       this.#replace([...this.holds.filter((one) => !ids.has(one.hold_id)), ...answer.holds]);
       this.#tell();
@@ -177,6 +183,7 @@ export class Cart {
     const indexes = holds.map((hold) => this.live.map.indexOf.get(hold.seat_id));
     this.leaving = new Set([...this.leaving, ...indexes]);
     const results = await Promise.allSettled(holds.map((hold) => call('DELETE', `/api/holds/${hold.hold_id}`, { token: this.live.token, key: newKey() })));
+    this.#changeCount++;
     const gone = new Set(holds.filter((_, i) => results[i].status === 'fulfilled' || results[i].reason.status === 404).map((hold) => hold.hold_id));
     const failed = results.find((result) => result.status === 'rejected' && result.reason.status !== 404);
     if (failed) toasts.say(explain(failed.reason), 'warn');
@@ -188,6 +195,7 @@ export class Cart {
   async extend() {
     this.busy = true;
     const results = await Promise.allSettled(this.holds.map((hold) => call('POST', `/api/holds/${hold.hold_id}/extend`, { token: this.live.token, key: newKey() })));
+    this.#changeCount++;
     const done = new Map(results.filter((one) => one.status === 'fulfilled').map((one) => [one.value.hold_id, one.value]));
     this.holds = this.holds.map((hold) => done.get(hold.hold_id) ?? hold);
     const failed = results.find((one) => one.status === 'rejected');

@@ -212,7 +212,7 @@ export const text = {
     tiers: { hot: 'Hot tier', warm: 'Warm tier', store: 'Store' },
     breaker: 'Breaker',
     reaper: 'Reaper',
-    reaperAgo: (seconds, runs) => `${seconds < 60 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`} ago · ${number(runs)} runs`,
+    reaperAgo: (seconds, runs) => `${seconds < 60 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`} ago · ${plural(runs, 'run', 'runs')}`,
     reaperFound: (found) => `${number(found)} found late`,
     queue: 'Queue',
     activeHolds: 'Active holds',

@@ -17,6 +17,26 @@ CREATE TABLE feed_floor (
 INSERT INTO feed_floor (one, transaction)
 VALUES (true, '0');
 
+-- How far the feed can be read in the snapshot of whoever asks. Transactions end in any order, so what comes after one
+-- that is still open must wait for it; unless it is surely a stranger's, in another database or in a session that is not
+-- a node's (nodes see to it that their sessions are named so): a stranger writes no change rows.
+CREATE VIEW feed AS
+SELECT
+    coalesce((
+        SELECT x.open
+        FROM pg_snapshot_xip(s.now) AS x (open)
+        WHERE NOT EXISTS (
+            SELECT 1
+            FROM pg_stat_activity AS a
+            WHERE a.backend_xid = x.open::xid
+              AND (a.datname <> current_database() OR a.application_name NOT LIKE 'holdfast%'))
+        ORDER BY x.open
+        LIMIT 1), pg_snapshot_xmax(s.now)) AS oldest_open,
+    pg_snapshot_xmax(s.now) AS horizon, -- all that was committed is below it
+    f.transaction AS floor
+FROM pg_current_snapshot() AS s (now)
+CROSS JOIN feed_floor AS f;
+
 -- Whoever delivers the change feed to others, and how far that got. The position is struct feed_position.
 CREATE TABLE deliveries (
     name          text    NOT NULL PRIMARY KEY,

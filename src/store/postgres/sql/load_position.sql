@@ -1,2 +1,3 @@
 -- All that this snapshot does not show is in transactions from this one on.
-SELECT pg_snapshot_xmin(pg_current_snapshot());
+SELECT oldest_open
+FROM feed;

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/bench measures. Each function prints what it saw, always beside something run in the same minute."""
+import glob
+import os
+import re
+import subprocess
+import threading
+
+from servers import ROOT, BINARY, Node, Postgres, Redis, fill, run  # noqa: F401
+
+SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
+
+
+def show(name, value, unit="", note=""):
+    print("%-44s %12s %s%s" % (name, value, unit, "  (%s)" % note if note else ""), flush=True)
+
+
+def thousands(number):
+    return "{:,.0f}".format(number)
+
+
+def show_load(name, result):
+    show(name, thousands(result["holds_per_second"]), "holds/s",
+         "p50 %.1f ms, p95 %.1f ms, p99 %.1f ms" % (result["p50_ms"], result["p95_ms"], result["p99_ms"]))
+
+
+def measure_holds():
+    """Embedded: durable holds a second over HTTP, and redis-benchmark SET."""
+    sets = Redis().benchmark_set()
+    out = run("bench", "--seconds", str(SECONDS), "--connections", "256")
+    print(out.rstrip())
+    holds = float(re.search(r"durable holds\s+([\d.]+)", out).group(1))
+    show("redis-benchmark SET", thousands(sets), "SETs/s")
+    show("ratio", "%.2f" % (holds / sets), "durable holds for one SET", "must be 0.35")
+
+
+def pgbench_tool():
+    tools = sorted(glob.glob("/usr/lib/postgresql/*/bin/pgbench"))
+    return tools[-1] if tools else "pgbench"
+
+
+def one_by_one(postgres):
+    """Holds a second of the transaction that takes one seat at a time: the best of 8, 16 and 32 clients."""
+    best = 0
+    for clients in (8, 16, 32):
+        name = "one_by_one_%d" % clients
+        store = postgres.database(name)
+        org, (event,) = fill(store, seats=1000)
+        postgres.psql(name, """
+            INSERT INTO seats (organization_id, id, event_id, block_id, place, row, seat, version, status, row_letter, seat_number)
+            SELECT '%s', lpad(to_hex(n), 32, '0')::uuid, '%s', gen_random_uuid(), 1000 + n, 1, n, 1, 'available', '1', n::text
+            FROM generate_series(1, 300000) n""" % (org, event))
+        postgres.psql(name, "VACUUM ANALYZE seats")
+        seats_per_client = 300000 // clients
+        out = subprocess.run(
+            [pgbench_tool(), "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(max(3, SECONDS // 2)),
+             "-D", "i=0", "-D", "seats_per_client=%d" % seats_per_client, "-D", "org=%s" % org, "-D", "event=%s" % event,
+             "-f", os.path.join(ROOT, "test/bench/one_by_one.sql"), store], capture_output=True, text=True, check=True).stdout
+        rate = float(re.search(r"tps = ([\d.]+)", out).group(1))
+        show("one seat a transaction, %d clients" % clients, thousands(rate), "holds/s")
+        best = max(best, rate)
+    return best
+
+
+def over_postgres(postgres, name, *options):
+    """A server on a database of its own, under full load."""
+    store = postgres.database(name)
+    org, _ = fill(store, events=max(2, SECONDS * 45000 // 100000 + 1))
+    postgres.psql(name, "CHECKPOINT")
+    node = Node(store, *options)
+    result = node.holds_per_second(org, SECONDS)
+    node.stop()
+    active = int(postgres.psql(name, "SELECT count(*) FROM seat_holds WHERE status = 'active'"))
+    if active < result["held"]:
+        raise RuntimeError("%d holds were acknowledged, %d are in the store" % (result["held"], active))
+    return result
+
+
+def measure_postgres():
+    """PostgreSQL with and without Redis, and pgbench with one seat a transaction."""
+    postgres, redis = Postgres(), Redis()
+    base = one_by_one(postgres)
+    warm = over_postgres(postgres, "with_redis", "--warm", redis.url)
+    show_load("PostgreSQL and Redis", warm)
+    show("ratio", "%.1f" % (warm["holds_per_second"] / base), "times one seat a transaction", "must be 4")
+    cold = over_postgres(postgres, "without_redis")
+    show_load("PostgreSQL alone", cold)
+    show("ratio", "%.1f" % (cold["holds_per_second"] / base), "times one seat a transaction")
+
+
+def measure_away():
+    """Redis killed under load: nothing fails, and the answers stay quick."""
+    postgres, redis = Postgres(), Redis()
+    store = postgres.database("away")
+    org, _ = fill(store, events=4)
+    node = Node(store, "--warm", redis.url)
+    threading.Timer(SECONDS / 3, redis.kill).start()
+    result = node.holds_per_second(org, SECONDS, 64)
+    show_load("Redis killed after a third of the time", result)
+    show("p95", "%.1f" % result["p95_ms"], "ms", "must be below 200")
+    show("failed requests", result["failed"], "", "must be 0")
+
+
+MEASUREMENTS = {"holds": measure_holds, "postgres": measure_postgres, "away": measure_away}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buyers over all nodes: they reserve, extend, check out, pay, cancel and release, try again with the same
+// Idempotency-Key when an answer does not come or says that the server is in trouble, on another node each time, and
+// remember every answer they were given. check() then holds the database against that memory:
+//  1. every acknowledged hold, extension, release, cancellation and ticket is there, as it was acknowledged;
+//  2. a hold that nobody ended lives at least as long as was promised;
+//  3. no seat was held twice at any moment, now or in the past, and none was sold twice;
+//  4. nobody was told anything that the contract does not know.
+
+import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
+
+import { uuid } from './token.mjs';
+import { pause } from './wait.mjs';
+
+const ATTEMPT_LIMIT_MS = 4000; // of one try; the node may be dead or frozen
+const TRY_COUNT_MAX = 40;
+const TROUBLE = new Set([429, 500, 503, 504]);
+
+/** What each action may be answered besides success; anything else is a fault. */
+const EXPECTED = {
+  reserve: new Set(['seat_held_by_another_user', 'seat_not_available', 'seat_no_longer_available']),
+  extend: new Set(['holds_expired', 'extension_limit_reached', 'hold_not_found']),
+  release: new Set(['holds_expired', 'hold_not_found']),
+  checkout: new Set(['holds_expired', 'no_active_holds', 'hold_not_found']),
+  pay: new Set(['holds_expired', 'checkout_not_payable', 'payment_failed']),
+  cancel: new Set(['checkout_not_cancellable', 'payment_in_progress']),
+};
+
+/** Small and seeded: a run can be repeated as far as timing allows. */
+function random(seed) {
+  let state = seed >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+export class Traffic {
+  /**
+   * `event`: with its seats; `buyers` at once; `fates`: how likely each end of a visit is. `targets` are the nodes that
+   * may be asked, and may change while it runs.
+   */
+  constructor(nodes, event, { buyers = 12, seed = 1, fates = {} } = {}) {
+    this.nodes = nodes;
+    this.event = event;
+    this.width = buyers;
+    this.targets = [...nodes.list];
+    this.next = random(seed);
+    this.fates = { pay: 0.25, decline: 0.05, cancel: 0.1, release: 0.3, leave: 0.1, extend: 0.2, ...fates };
+    this.holds = new Map(); // id → {seat, user, until, touched?, released?, ticket?}
+    this.tickets = new Map(); // code → {seat, user, checkout}
+    this.cancelled = new Set(); // checkouts
+    this.counts = new Map(); // 'action status code' → how often
+    this.faults = [];
+    this.times = []; // of answers: [when, took, action, status]
+    this.agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  }
+
+  start() {
+    this.stopped = false;
+    this.workers = Array.from({ length: this.width }, async () => {
+      while (!this.stopped) await this.visit().catch((error) => this.faults.push(error.stack));
+    });
+    return this;
+  }
+
+  /** Ends when everybody has got an answer. */
+  async stop() {
+    this.stopped = true;
+    await Promise.all(this.workers);
+    this.agent.destroy();
+  }
+
+  get done() {
+    return this.holds.size;
+  }
+
+  count(action, answer) {
+    const name = `${action} ${answer.status} ${answer.body?.error?.code ?? ''}`.trim();
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+  }
+
+  report() {
+    return [...this.counts].sort().map(([name, count]) => `${name}: ${count}`).join(', ');
+  }
+
+  /** Asks until there is a clear answer; undefined when there never was one (then anything may be true). */
+  async ask(action, user, method, path, body) {
+    const key = uuid();
+    for (let attempt = 0; attempt < TRY_COUNT_MAX && !(this.stopped && attempt > 8); attempt++) {
+      const node = this.targets[Math.floor(this.next() * this.targets.length)];
+      const began = Date.now();
+      let answer;
+      try {
+        answer = await this.nodes.at(this.nodes.list.indexOf(node), user).send(method, path, body, { key, limitMs: ATTEMPT_LIMIT_MS, via: this.agent });
+      } catch {
+        this.counts.set(`${action} no answer`, (this.counts.get(`${action} no answer`) ?? 0) + 1);
+        await pause(30);
+        continue;
+      }
+      this.count(action, answer);
+      this.times.push([Date.now(), Date.now() - began, action, answer.status]);
+      const code = answer.body?.error?.code;
+      if (TROUBLE.has(answer.status) || code === 'request_in_progress') {
+        await pause(30 + 40 * this.next());
+        continue;
+      }
+      const good = answer.status === 200 || answer.status === 201 || answer.status === 202;
+      if (!good && !EXPECTED[action].has(code)) this.faults.push(`${action}: ${answer.status} ${answer.text}`);
+      return answer;
+    }
+    return undefined;
+  }
+
+  /** One buyer, one or two seats, one fate. */
+  async visit() {
+    const user = this.event.organization.buyer();
+    const mine = [];
+    for (let wanted = this.next() < 0.3 ? 2 : 1; wanted > 0; wanted--) {
+      const seat = this.event.seats[Math.floor(this.next() * this.event.seats.length)];
+      const answer = await this.ask('reserve', user, 'POST', `${this.event.path}/seats/${seat.seat_id}/reserve`, {});
+      if (answer?.status !== 201 && answer?.status !== 200) continue;
+      const data = answer.body.data;
+      const known = this.holds.get(data.hold_id);
+      if (known === undefined) {
+        this.holds.set(data.hold_id, { seat: seat.seat_id, user: user.user, until: data.held_until_unix ?? Date.parse(data.held_until) / 1000 });
+      }
+      if (!mine.includes(data.hold_id)) mine.push(data.hold_id);
+    }
+    if (mine.length === 0) return pause(5);
+
+    if (this.next() < this.fates.extend) await this.extend(user, mine[0]);
+    let dice = this.next();
+    for (const fate of ['pay', 'decline', 'cancel', 'release', 'leave']) {
+      dice -= this.fates[fate];
+      if (dice < 0) return this[fate](user, mine);
+    }
+    return undefined; // keeps the seats until they run out
+  }
+
+  async extend(user, id) {
+    const answer = await this.ask('extend', user, 'POST', `/api/holds/${id}/extend`, {});
+    if (answer?.status === 200) this.holds.get(id).until = Date.parse(answer.body.data.held_until) / 1000;
+  }
+
+  async release(user, mine) {
+    for (const id of mine) {
+      this.holds.get(id).touched = true; // between the question and its answer anything may be true
+      const answer = await this.ask('release', user, 'DELETE', `/api/holds/${id}`);
+      if (answer?.status === 200) this.holds.get(id).released = true;
+    }
+  }
+
+  leave() {
+    return undefined;
+  }
+
+  async begin(user, mine) {
+    const answer = await this.ask('checkout', user, 'POST', '/api/checkouts', { event_id: this.event.id, hold_ids: mine });
+    return answer?.status === 201 || answer?.status === 200 ? answer.body.data : undefined;
+  }
+
+  async pay(user, mine, token = 'tok_ok') {
+    const checkout = await this.begin(user, mine);
+    if (checkout === undefined) return;
+    for (const id of mine) this.holds.get(id).touched = true;
+    const path = `/api/checkouts/${checkout.checkout_id}`;
+    const answer = await this.ask('pay', user, 'POST', `${path}/complete`, { payment_token: token });
+    if (answer?.status !== 200) return;
+    for (const ticket of answer.body.data.tickets) {
+      const known = this.tickets.get(ticket.code);
+      if (known) this.faults.push(`ticket ${ticket.code} was given twice`);
+      this.tickets.set(ticket.code, { seat: ticket.seat_id, user: user.user, checkout: checkout.checkout_id });
+    }
+  }
+
+  decline(user, mine) {
+    return this.pay(user, mine, 'tok_declined');
+  }
+
+  async cancel(user, mine) {
+    const checkout = await this.begin(user, mine);
+    if (checkout === undefined) return;
+    for (const id of mine) this.holds.get(id).touched = true;
+    const answer = await this.ask('cancel', user, 'POST', `/api/checkouts/${checkout.checkout_id}/cancel`, {});
+    if (answer?.status === 200) this.cancelled.add(checkout.checkout_id);
+  }
+
+  /** Holds the database against what was acknowledged. */
+  check() {
+    const { nodes, event } = this;
+    assert.deepEqual(this.faults, [], this.report());
+    assert.ok(this.holds.size > 0, `nobody held anything: ${this.report()}`);
+    const rows = new Map(nodes.select(`
+      SELECT id, seat_id, user_id, status, extract(epoch FROM held_until), coalesce(cancellation_reason, ''),
+             coalesce(extract(epoch FROM coalesce(expired_at, cancelled_at, converted_at)), 0)
+      FROM seat_holds WHERE event_id = '${event.id}'`).map(([id, seat, user, status, until, reason, ended]) =>
+      [id, { seat, user, status, until: Number(until), reason, ended: Number(ended) }]));
+    for (const [id, told] of this.holds) {
+      const row = rows.get(id);
+      assert.ok(row, `the acknowledged hold ${id} of seat ${told.seat} is lost`);
+      assert.equal(row.seat, told.seat, `hold ${id}: its seat`);
+      assert.equal(row.user, told.user, `hold ${id}: its user`);
+      assert.ok(row.until >= told.until - 1, `hold ${id}: promised until ${told.until}, kept until ${row.until}`);
+      if (told.released) assert.ok(row.status === 'cancelled' || row.status === 'expired', `hold ${id} was released, and is ${row.status}`);
+      if (!told.touched && row.status !== 'active') {
+        assert.equal(row.status, 'expired', `nobody ended hold ${id} (${row.reason})`);
+        assert.ok(row.ended >= told.until - 1, `hold ${id} ended at ${row.ended}, promised until ${told.until}`);
+      }
+    }
+    const tickets = new Map(nodes.select(`SELECT code, seat_id, user_id, checkout_id FROM tickets WHERE event_id = '${event.id}'`)
+      .map(([code, seat, user, checkout]) => [code, { seat, user, checkout }]));
+    for (const [code, told] of this.tickets) assert.deepEqual(tickets.get(code), told, `the ticket ${code} that was given`);
+    const ended = new Map(nodes.select(`SELECT id, status FROM checkouts WHERE event_id = '${event.id}'`));
+    for (const id of this.cancelled) assert.equal(ended.get(id), 'cancelled', `the cancelled checkout ${id}`);
+
+    const twice = nodes.select(`
+      SELECT a.seat_id, a.id, b.id FROM seat_holds a JOIN seat_holds b ON a.seat_id = b.seat_id AND a.id < b.id
+      WHERE a.event_id = '${event.id}'
+        AND a.created_at < coalesce(b.expired_at, b.cancelled_at, b.converted_at, 'infinity')
+        AND b.created_at < coalesce(a.expired_at, a.cancelled_at, a.converted_at, 'infinity')`);
+    assert.deepEqual(twice, [], 'holds of the same seat that overlap in time');
+    const sold = nodes.select(`SELECT seat_id FROM tickets WHERE event_id = '${event.id}' AND refunded_at IS NULL GROUP BY seat_id HAVING count(*) > 1`);
+    assert.deepEqual(sold, [], 'seats sold twice');
+    const apart = nodes.select(`
+      SELECT s.id, s.status FROM seats s
+      LEFT JOIN seat_holds h ON h.seat_id = s.id AND h.status = 'active'
+      LEFT JOIN tickets t ON t.seat_id = s.id AND t.refunded_at IS NULL
+      WHERE s.event_id = '${event.id}' AND ((s.status = 'held') <> (h.id IS NOT NULL) OR (s.status = 'sold') <> (t.id IS NOT NULL))`);
+    assert.deepEqual(apart, [], 'seats whose state has no hold or ticket behind it');
+  }
+
+  /** Nothing is kept beyond promise 3: holds that are past their time and their grace by `slackSeconds`. */
+  stuck(slackSeconds) {
+    return this.nodes.select(`
+      SELECT h.id, h.held_until FROM seat_holds h JOIN events e ON e.id = h.event_id
+      LEFT JOIN checkouts c ON c.id = h.checkout_id AND c.status = 'processing'
+      WHERE h.event_id = '${this.event.id}' AND h.status = 'active' AND c.id IS NULL
+        AND h.held_until + make_interval(secs => e.release_grace_seconds + ${slackSeconds}) < now()`);
+  }
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A node: a lane with its own memory, its own connection to the store and its
+ * own idea of the time. It can be killed, and it can stop for a while. */
+#include <stdlib.h>
+
+#include "world.h"
+
+static void node_lost(void *context)
+{
+    struct node *node = context;
+    node->lost = true;
+}
+
+static void node_nudged(void *context)
+{
+    struct node *node = context;
+    lane_nudge(node->lane);
+}
+
+void node_begin(struct node *node)
+{
+    struct world *world = node->world;
+    node->started_ms = world->now_ms;
+    node->frozen_until_ms = 0;
+    node->thawed_ms = world->now_ms;
+    node->lost = false;
+    node->skew_ms = 0;
+    if (world->shared)
+        node->skew_ms = (int64_t)rng_below(&world->rng, 2 * WORLD_SKEW_MS_MAX + 1) - WORLD_SKEW_MS_MAX;
+    char why[256];
+    enum err err = directory_create(&node->directory);
+    CHECK(err == ERR_OK);
+    if (world->redis != NULL)
+        node->warm = warm_sim_attach(world->redis, rng_next(&world->rng), node_nudged, node);
+    struct lane_config config = {
+        .store = node->store,
+        .warm = node->warm,
+        .node_id = uuid_make(&world->rng, world->now_ms),
+        .directory = node->directory,
+        .seed = rng_next(&world->rng) | 1,
+        .charge = gateway_charge,
+        .refund = gateway_refund,
+        .on_lost = node_lost,
+        .context = node,
+    };
+    err = lane_create(&config, world->now_ms + node->skew_ms, &node->lane, why, sizeof(why));
+    if (err != ERR_OK)
+        world_fail(world, why);
+}
+
+void node_end(struct node *node)
+{
+    node->crashing = true;
+    warm_destroy(node->warm); /* rounds under way fail, and what waited for them goes to the store or not */
+    node->warm = NULL;
+    sim_store_crash(node->store);
+    lane_destroy(node->lane);
+    directory_destroy(node->directory);
+    node->crashing = false;
+    CHECK(node->in_flight == 0);
+}
+
+void node_post(struct node *node, struct command *command)
+{
+    struct world *world = node->world;
+    struct question *question = question_of(command);
+    question->node = node;
+    question->asked_ms = world->now_ms;
+    question->commit_count = world->tables->commit_count;
+    world->posted++;
+    world->ending_count += action_is_ending(command);
+    node->in_flight++;
+    enum err err = lane_post(node->lane, command);
+    CHECK(err == ERR_OK); /* the simulated users are too few to fill the inbox */
+}
+
+bool node_is_frozen(const struct node *node)
+{
+    return node->frozen_until_ms > node->world->now_ms;
+}
+
+void node_turn(struct node *node)
+{
+    struct world *world = node->world;
+    if (node_is_frozen(node))
+        return;
+    if (node->frozen_until_ms != 0)
+        node->thawed_ms = world->now_ms;
+    node->frozen_until_ms = 0;
+    lane_turn(node->lane, world->now_ms + node->skew_ms);
+    if (node->lost)
+        world_fail(world, "a node cannot follow the store any more");
+}
+
+struct node *node_any(struct world *world)
+{
+    return &world->nodes[rng_below(&world->rng, (uint64_t)world->node_count)];
+}

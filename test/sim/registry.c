@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What Redis says, compared with what is committed: a member and a lock for
+ * every active hold, no member and no old lock for any other, a bit for every
+ * seat that is not free. It may be wrong for a while; once it was put right, and
+ * nothing failed since, it is not. */
+#include <string.h>
+
+#include "warm/values.h"
+#include "world.h"
+
+enum { ORPHAN_MS_MAX = 60000 }; /* longer ago than the last reconciliation: it should have found it */
+
+void registry_reconcile(struct world *world)
+{
+    if (world->redis == NULL)
+        return;
+    for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
+        struct command *command = world_command(world, COMMAND_RECONCILE, &world->admin_id);
+        command->actor.role = ROLE_ADMIN;
+        command->id = world->events[which];
+        world_post(world, command);
+    }
+    world_run_until_answered(world);
+}
+
+static void check_members(struct world *world)
+{
+    const struct warm_sim_tables *redis = warm_sim_tables(world->redis);
+    size_t position = 0;
+    int64_t count = 0;
+    const struct warm_sim_member *entry;
+    while ((entry = map_next(&redis->members, &position)) != NULL) {
+        const struct warm_member *member = &entry->member;
+        if (world_event_index(world, &entry->event_id) < 0)
+            continue;
+        const struct sim_hold *hold = world_hold(world, &member->hold_id);
+        if (hold == NULL || hold->row.state != HOLD_ACTIVE ||
+            hold->row.held_until_ms != member->held_until_ms)
+            world_fail(world, "Redis has a member that is of no active hold");
+        count++;
+    }
+    position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL)
+        count -= hold->row.state == HOLD_ACTIVE && world_event_index(world, &hold->row.event_id) >= 0;
+    if (count != 0)
+        world_fail(world, "Redis lacks a member, or has one twice");
+}
+
+static void check_lock(struct world *world, const struct seat_row *seat)
+{
+    const struct warm_sim_lock *lock = map_get(&warm_sim_tables(world->redis)->locks, &seat->id);
+    struct warm_lock found = {.readable = false};
+    bool is_there = lock != NULL && lock->dies_ms > world->now_ms;
+    if (is_there)
+        value_read_lock(lock->text, strlen(lock->text), &found);
+    bool is_theirs = found.readable && uuid_equal(&found.found_hold_id, &seat->hold_id);
+    if (seat->state == SEAT_HELD && seat->held_until_ms > world->now_ms && !is_theirs)
+        world_fail(world, "Redis has no lock of an active hold");
+    const struct sim_hold *hold = found.readable ? world_hold(world, &found.found_hold_id) : NULL;
+    bool is_active = hold != NULL && hold->row.state == HOLD_ACTIVE;
+    if (found.readable && !is_active && world->now_ms - found.found_held_at_ms > ORPHAN_MS_MAX)
+        world_fail(world, "Redis has a lock that is of no active hold");
+}
+
+static void check_seats(struct world *world, const struct sim_event *event)
+{
+    const struct warm_sim_tables *redis = warm_sim_tables(world->redis);
+    for (int32_t i = 0; i < event->seat_count; i++) {
+        const struct seat_row *row = &event->seats[i].row;
+        const struct warm_sim_seat *seat = map_get(&redis->seats, &row->id);
+        if ((seat != NULL && seat->taken) != (row->state != SEAT_AVAILABLE))
+            world_fail(world, "Redis has another bit than the seat");
+        check_lock(world, row);
+    }
+}
+
+void registry_check(struct world *world)
+{
+    if (world->redis == NULL)
+        return;
+    check_members(world);
+    for (int which = 0; which < WORLD_EVENT_COUNT; which++)
+        check_seats(world, world_event(world, &world->events[which]));
+}
