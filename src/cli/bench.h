@@ -21,6 +21,7 @@ enum {
 
 struct bench_seat {
     int32_t event;
+    int32_t index;          /* in the event's layout order */
     char id[BENCH_ID_SIZE]; /* not NUL ended */
 };
 
@@ -28,13 +29,15 @@ struct bench_load {
     const char *host; /* numeric */
     uint16_t port;
     int connection_count;
+    int64_t rate;     /* requests due a second, however long answers take; 0: as many as the connections bring about */
+    int reader_count; /* streams of the first event, read meanwhile */
     int64_t seconds;
     char events[BENCH_EVENT_COUNT_MAX][BENCH_ID_SIZE];
     int event_count;
     struct bench_seat *seats;
     int64_t seat_count;
     int64_t seat_capacity;
-    char **tokens; /* one for each connection */
+    char **tokens; /* one for each connection, then one for each reader */
 };
 
 struct bench_result {
@@ -46,14 +49,45 @@ struct bench_result {
     bool seats_ran_out;
     int64_t latency_max_us;
     uint32_t *latencies; /* BENCH_LATENCY_STEP_COUNT + 1 */
+    struct bench_lag *lag; /* NULL: there were no readers */
+};
+
+/* What the readers saw: a seat's way from the moment its reserve was due to the frame that shows it. */
+struct bench_lag {
+    int64_t change_count;  /* seats held while the readers watched */
+    int64_t missing_count; /* of change_count × readers: not seen by the end */
+    int64_t broken_count;  /* readers whose stream ended */
+    int64_t max_us;
+    uint32_t steps[BENCH_LATENCY_STEP_COUNT + 1];
 };
 
 /* ---- bench_client.c ---- */
 
 bool bench_drive(const struct bench_load *load, struct bench_result *result, char *why,
                  size_t why_size) MUST_CHECK;
-/* The latency that `share` (0 … 1) of the answers did not exceed. */
-int64_t bench_latency_us(const struct bench_result *result, double share);
+/* A connected socket that does not block, or −1 and errno. */
+int bench_connect(const struct bench_load *load);
+
+/* ---- bench_steps.c: how often something took how long, in steps of BENCH_LATENCY_STEP_US ---- */
+
+void bench_steps_add(uint32_t *steps, int64_t us);
+/* What `share` (0 … 1) of them did not exceed; `max_us` is the longest. */
+int64_t bench_steps_share_us(const uint32_t *steps, int64_t max_us, double share);
+
+/* ---- bench_readers.c ---- */
+
+struct bench_readers;
+/* Opens the streams and waits until each has had its snapshot. NULL: see `why`. */
+struct bench_readers *bench_readers_open(const struct bench_load *load, char *why, size_t why_size) MUST_CHECK;
+void bench_readers_close(struct bench_readers *readers); /* NULL is fine */
+/* To be polled for reading; then bench_readers_turn() takes what is there. */
+int bench_readers_fd(const struct bench_readers *readers);
+void bench_readers_turn(struct bench_readers *readers);
+/* A seat was asked for at that time; and it was given. */
+void bench_readers_asked(struct bench_readers *readers, const struct bench_seat *seat, int64_t due_us);
+void bench_readers_held(struct bench_readers *readers, const struct bench_seat *seat);
+/* Reads on until nobody lacks anything, or nothing comes any more; transfers what was seen. */
+struct bench_lag *bench_readers_finish(struct bench_readers *readers);
 
 /* ---- bench_server.c ---- */
 

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Load: N keep-alive connections on one epoll loop, each with one request under
- * way, each request for a seat that nobody asked for before.
+ * Load: N keep-alive connections on one epoll loop, each with at most one
+ * request under way, each request for a seat that nobody asked for before.
  *
  * It shares the cores with the server it measures, so it does as little as
  * possible: a connection's request is made once, and only the two ids in its
  * first line change; an answer costs one recv() and one send().
  *
- * Invariants: (1) a connection has exactly one request under way until time or
- * seats run out. (2) Latency is from before send() to after the answer's last
- * byte. (3) Requests still under way at the end are waited for but not counted. */
+ * Invariants: (1) Without a rate, a connection has exactly one request under way
+ * until time or seats run out. (2) With a rate, requests are due at even
+ * intervals whatever the server does; one that finds no idle connection is sent
+ * when there is one. Connections take turns, so all of them are in use.
+ * (3) Latency is from when the request was due (without a rate: from before
+ * send()) to after the answer's last byte: a server that stalls cannot hide the
+ * requests that were not sent meanwhile. (4) Requests still under way at the
+ * end are waited for but not counted. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +43,9 @@ struct connection {
     char *request;
     size_t request_size;
     size_t sent;
-    int64_t sent_us;
+    int64_t due_us;
+    const struct bench_seat *seat;
+    struct connection *next_idle;
     bool waiting; /* for an answer */
     size_t answer_size;
     char answer[ANSWER_SIZE];
@@ -48,15 +55,19 @@ struct bench_loop {
     const struct bench_load *load;
     struct bench_result *result;
     struct connection *connections;
+    struct connection *idle_first, *idle_last; /* with a rate: who has waited longest goes first */
+    struct bench_readers *readers;             /* NULL: none */
     int epoll_fd;
     int64_t seat_next;
+    int64_t begun_us;
+    int64_t due_count; /* with a rate: requests sent */
     int waiting_count;
     bool counting;
 };
 
 /* ---- One connection ---- */
 
-static int connect_to(const struct bench_load *load)
+int bench_connect(const struct bench_load *load)
 {
     struct sockaddr_storage address = {0};
     struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
@@ -90,7 +101,7 @@ static bool connection_open(struct bench_loop *loop, struct connection *connecti
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
 
-    connection->fd = connect_to(loop->load);
+    connection->fd = bench_connect(loop->load);
     if (connection->fd < 0)
         return false;
     connection->waiting = false;
@@ -139,12 +150,9 @@ static bool send_rest(struct bench_loop *loop, struct connection *connection)
     return true;
 }
 
-static bool send_next(struct bench_loop *loop, struct connection *connection)
+static bool send_next(struct bench_loop *loop, struct connection *connection, int64_t due_us)
 {
     const struct bench_load *load = loop->load;
-
-    if (!loop->counting || loop->seat_next == load->seat_count)
-        return true;
     const struct bench_seat *seat = &load->seats[loop->seat_next++];
     memcpy(connection->request + EVENT_OFFSET, load->events[seat->event], BENCH_ID_SIZE);
     memcpy(connection->request + SEAT_OFFSET, seat->id, BENCH_ID_SIZE);
@@ -152,8 +160,35 @@ static bool send_next(struct bench_loop *loop, struct connection *connection)
     connection->answer_size = 0;
     connection->waiting = true;
     loop->waiting_count++;
-    connection->sent_us = clock_monotonic_us();
+    connection->due_us = due_us;
+    connection->seat = seat;
+    if (loop->readers != NULL)
+        bench_readers_asked(loop->readers, seat, due_us);
     return send_rest(loop, connection);
+}
+
+static bool may_ask(const struct bench_loop *loop)
+{
+    return loop->counting && loop->seat_next < loop->load->seat_count;
+}
+
+static void make_idle(struct bench_loop *loop, struct connection *connection)
+{
+    connection->next_idle = NULL;
+    if (loop->idle_first == NULL)
+        loop->idle_first = connection;
+    else
+        loop->idle_last->next_idle = connection;
+    loop->idle_last = connection;
+}
+
+/* For a connection without a request under way. False if it is broken. */
+static bool go_on(struct bench_loop *loop, struct connection *connection)
+{
+    if (loop->load->rate == 0)
+        return !may_ask(loop) || send_next(loop, connection, clock_monotonic_us());
+    make_idle(loop, connection);
+    return true;
 }
 
 /* ---- Being answered ---- */
@@ -174,8 +209,10 @@ static void count_answer(struct bench_loop *loop, const struct connection *conne
 {
     struct bench_result *result = loop->result;
     int status = atoi(connection->answer + 9);
-    int64_t latency_us = now_us - connection->sent_us;
+    int64_t latency_us = now_us - connection->due_us;
 
+    if (status == 201 && loop->readers != NULL)
+        bench_readers_held(loop->readers, connection->seat);
     if (!loop->counting)
         return;
     if (status == 201)
@@ -186,8 +223,7 @@ static void count_answer(struct bench_loop *loop, const struct connection *conne
         result->refused_count++;
     if (status != 201 && result->status_example == 0)
         result->status_example = status;
-    int64_t step = latency_us / BENCH_LATENCY_STEP_US;
-    result->latencies[step < BENCH_LATENCY_STEP_COUNT ? step : BENCH_LATENCY_STEP_COUNT]++;
+    bench_steps_add(result->latencies, latency_us);
     if (latency_us > result->latency_max_us)
         result->latency_max_us = latency_us;
 }
@@ -211,7 +247,7 @@ static bool on_readable(struct bench_loop *loop, struct connection *connection)
     connection->waiting = false;
     loop->waiting_count--;
     count_answer(loop, connection, clock_monotonic_us());
-    return send_next(loop, connection);
+    return go_on(loop, connection);
 }
 
 /* Counts the loss and goes on with a new connection. */
@@ -226,20 +262,44 @@ static bool replace_connection(struct bench_loop *loop, struct connection *conne
         return true;
     loop->result->failed_count++;
     return loop->result->failed_count < FAILURE_COUNT_MAX && connection_open(loop, connection) &&
-           send_next(loop, connection);
+           go_on(loop, connection);
 }
 
 /* ---- The loop ---- */
 
+/* With a rate: sends what is due, as far as there are connections. False if the server breaks too many. */
+static bool send_due(struct bench_loop *loop)
+{
+    while (may_ask(loop) && loop->idle_first != NULL) {
+        int64_t due_us = loop->begun_us + loop->due_count * 1000000 / loop->load->rate;
+        if (due_us > clock_monotonic_us())
+            break;
+        struct connection *connection = loop->idle_first;
+        loop->idle_first = connection->next_idle;
+        loop->due_count++;
+        if (!send_next(loop, connection, due_us) && !replace_connection(loop, connection))
+            return false;
+    }
+    return true;
+}
+
+/* Until then, or until there is nothing to wait for: no request under way, and none to come. */
 static bool run_until(struct bench_loop *loop, int64_t end_us)
 {
     struct epoll_event events[EVENT_COUNT];
+    bool paced = loop->load->rate > 0;
 
-    while (clock_monotonic_us() < end_us && loop->waiting_count > 0) {
-        int count = epoll_wait(loop->epoll_fd, events, EVENT_COUNT, 100);
+    while (clock_monotonic_us() < end_us && (loop->waiting_count > 0 || (paced && may_ask(loop)))) {
+        if (paced && !send_due(loop))
+            return false;
+        int count = epoll_wait(loop->epoll_fd, events, EVENT_COUNT, paced ? 1 : 100);
         for (int i = 0; i < count; i++) {
             struct connection *connection = events[i].data.ptr;
             bool good = true;
+            if (connection == NULL) {
+                bench_readers_turn(loop->readers);
+                continue;
+            }
             if (events[i].events & EPOLLOUT)
                 good = send_rest(loop, connection);
             if (good && events[i].events & ~(uint32_t)EPOLLOUT)
@@ -249,6 +309,18 @@ static bool run_until(struct bench_loop *loop, int64_t end_us)
         }
     }
     return true;
+}
+
+/* Streams have a poll of their own, which is one more descriptor of ours. */
+static bool open_readers(struct bench_loop *loop, char *why, size_t why_size)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+
+    if (loop->load->reader_count == 0)
+        return true;
+    loop->readers = bench_readers_open(loop->load, why, why_size);
+    return loop->readers != NULL &&
+           epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, bench_readers_fd(loop->readers), &event) == 0;
 }
 
 bool bench_drive(const struct bench_load *load, struct bench_result *result, char *why, size_t why_size)
@@ -270,12 +342,14 @@ bool bench_drive(const struct bench_load *load, struct bench_result *result, cha
             goto done;
         }
     }
-    int64_t begun_us = clock_monotonic_us();
+    if (!open_readers(&loop, why, why_size))
+        goto done;
+    loop.begun_us = clock_monotonic_us();
     good = true;
     for (int i = 0; i < load->connection_count && good; i++)
-        good = send_next(&loop, &loop.connections[i]);
-    good = good && run_until(&loop, begun_us + load->seconds * 1000000);
-    result->elapsed_us = clock_monotonic_us() - begun_us;
+        good = go_on(&loop, &loop.connections[i]);
+    good = good && run_until(&loop, loop.begun_us + load->seconds * 1000000);
+    result->elapsed_us = clock_monotonic_us() - loop.begun_us;
     result->seats_ran_out = loop.seat_next == load->seat_count;
     loop.counting = false;
     if (!good)
@@ -283,7 +357,10 @@ bool bench_drive(const struct bench_load *load, struct bench_result *result, cha
                  (long long)result->failed_count);
     else if (run_until(&loop, clock_monotonic_us() + DRAIN_US) && loop.waiting_count > 0)
         result->failed_count += loop.waiting_count;
+    if (good && loop.readers != NULL)
+        result->lag = bench_readers_finish(loop.readers);
 done:
+    bench_readers_close(loop.readers);
     for (int i = 0; i < load->connection_count; i++) {
         if (loop.connections[i].fd >= 0)
             close(loop.connections[i].fd);
@@ -292,20 +369,4 @@ done:
     close(loop.epoll_fd);
     free(loop.connections);
     return good;
-}
-
-int64_t bench_latency_us(const struct bench_result *result, double share)
-{
-    int64_t total = 0, seen = 0;
-
-    for (int i = 0; i <= BENCH_LATENCY_STEP_COUNT; i++)
-        total += result->latencies[i];
-    for (int i = 0; i < BENCH_LATENCY_STEP_COUNT; i++) {
-        seen += result->latencies[i];
-        if ((double)seen >= share * (double)total)
-            return (int64_t)(i + 1) * BENCH_LATENCY_STEP_US < result->latency_max_us
-                       ? (int64_t)(i + 1) * BENCH_LATENCY_STEP_US
-                       : result->latency_max_us;
-    }
-    return result->latency_max_us;
 }

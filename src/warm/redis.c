@@ -103,12 +103,11 @@ static void redis_put_probe(struct redis *redis, struct buf *out)
     pack_put(&pack, "field", 5);
     pack_put(&pack, "value", 5);
     pack_end(&pack, &redis->sums);
-    resp_array(out, 6);
+    resp_array(out, 5);
     resp_text(out, "RESTORE");
     keys_put_probe(out, redis->prefix);
     resp_int(out, 1);
     resp_bulk(out, (const char *)pack.data, pack.size);
-    resp_text(out, "REPLACE");
     resp_text(out, "ABSTTL");
 }
 
@@ -193,7 +192,7 @@ static bool redis_on_mark(struct link *link, struct owed *owed, const struct rep
     if (redis->breaker.state == WARM_REBUILDING)
         link_fail(link, false, "it was emptied while it was rebuilt");
     else
-        (void)0;
+        breaker_rebuild(&redis->breaker, "it was emptied");
     return true;
 }
 

@@ -179,11 +179,12 @@ static void put_new_meta(struct group *group, const struct warm_write *write, co
             pack_put(&pack, fields[i].value, fields[i].value_size);
         }
         pack_end(&pack, &group->redis->sums);
-        PUT_LITERAL(out, "*6\r\n$7\r\nRESTORE\r\n");
+        /* Without REPLACE: the hold is new, and so is its key. */
+        PUT_LITERAL(out, "*5\r\n$7\r\nRESTORE\r\n");
         keys_put_meta(out, &group->keys, ids->hold);
         resp_int(out, write->held_until_ms);
         resp_bulk(out, (const char *)pack.data, pack.size);
-        PUT_LITERAL(out, "$7\r\nREPLACE\r\n$6\r\nABSTTL\r\n");
+        PUT_LITERAL(out, "$6\r\nABSTTL\r\n");
         group->replies++;
         return;
     }

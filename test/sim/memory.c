@@ -143,12 +143,6 @@ static void check_users(struct node *node, const struct uuid *event_id)
     size_t position = 0;
     const struct hot_user *user;
     while ((user = map_next(&event->users, &position)) != NULL) {
-        if (user->hold_count != count_active(world, event_id, &user->user_id)) LIST_FOR_EACH(n, &user->holds) {
-            struct hot_hold *h = CONTAINER_OF(n, struct hot_hold, user_node);
-            const struct hold_row *r = &world_hold(world, &h->id)->row;
-            const struct sim_checkout *c = world_checkout(world, &r->checkout_id);
-            __builtin_printf("seat %d state %d reason %d ended %ld checkout %d ver %d\n", h->seat_index, r->state, r->reason, (long)(r->ended_ms - 1700000000000), c ? (int)c->row.state : -1, c ? c->row.version : 0);
-        }
         if (user->hold_count != count_active(world, event_id, &user->user_id))
             world_fail(world, "memory and store disagree on how much a user holds");
         if (user->pending_count != 0 || user->pending_more != 0)

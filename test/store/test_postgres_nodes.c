@@ -650,7 +650,7 @@ static void test_each_seats_changes_come_in_order_and_once(void **state)
         if (round % 3 == 1)
             (void)party_ask(party, "COMMIT");
     }
-    followed = follow_run(&other, followed.position, 5);
+    followed = follow_run(&other, followed.position, 60); /* several changes of a seat on a page */
     feed_read(f, &followed, &seats);
     assert_int_equal(seats.count, ROUND_COUNT * SEAT_COUNT);
     PQfinish(party);
