@@ -39,13 +39,18 @@ struct bench {
 
 /* ---- Whom to hold for ---- */
 
+static int token_count(const struct bench_load *load)
+{
+    return load->connection_count + load->reader_count;
+}
+
 /* One user a connection, so that no two requests wait for the same user. */
 static bool sign_tokens(struct bench *bench, const struct secret *secret, const struct uuid *org_id)
 {
     struct rng rng;
 
     rng_init_system(&rng);
-    for (int i = 0; i < bench->load.connection_count; i++) {
+    for (int i = 0; i < token_count(&bench->load); i++) {
         struct auth_claims claims = {.org_id = *org_id, .role = ROLE_BUYER};
         char token[TOKEN_SIZE_MAX];
         claims.user_id = uuid_make(&rng, clock_now_ms());
@@ -66,7 +71,7 @@ static bool repeat_token(struct bench *bench)
 
     if (!setup_token(bench->options, token, sizeof token, bench->why, bench->why_size))
         return false;
-    for (int i = 0; i < bench->load.connection_count; i++) {
+    for (int i = 0; i < token_count(&bench->load); i++) {
         bench->load.tokens[i] = strdup(token);
         CHECK(bench->load.tokens[i] != NULL);
     }
@@ -98,6 +103,7 @@ static bool add_seats(struct bench *bench, struct http_client *client, const cha
             CHECK(load->seats != NULL);
         }
         load->seats[load->seat_count].event = load->event_count;
+        load->seats[load->seat_count].index = (int32_t)i;
         memcpy(load->seats[load->seat_count++].id, id, BENCH_ID_SIZE);
     }
     load->event_count++;
@@ -134,7 +140,8 @@ static bool prepare_own_server(struct bench *bench)
 {
     char path[PATH_MAX];
     struct secret secret;
-    int64_t wanted = bench->load.seconds * SEATS_PER_SECOND_GUESS / EVENT_SEAT_COUNT_MAX + 1;
+    int64_t rate = bench->load.rate > 0 ? bench->load.rate : SEATS_PER_SECOND_GUESS;
+    int64_t wanted = bench->load.seconds * rate / EVENT_SEAT_COUNT_MAX + 1;
     int event_count = wanted < BENCH_EVENT_COUNT_MAX ? (int)wanted : BENCH_EVENT_COUNT_MAX;
 
     fprintf(stderr, "filling a temporary store with %d seats ...\n", event_count * EVENT_SEAT_COUNT_MAX);
@@ -209,24 +216,48 @@ static bool count_stored(struct bench *bench)
 
 /* ---- What is printed ---- */
 
+static double lag_ms(const struct bench_lag *lag, double share)
+{
+    return (double)bench_steps_share_us(lag->steps, lag->max_us, share) / 1000;
+}
+
+static void print_lag_json(const struct bench_load *load, const struct bench_lag *lag)
+{
+    printf(", \"readers\": %d, \"changes\": %lld, \"missing\": %lld, \"broken\": %lld, \"lag_p50_ms\": %.3f, "
+           "\"lag_p99_ms\": %.3f, \"lag_max_ms\": %.3f",
+           load->reader_count, (long long)lag->change_count, (long long)lag->missing_count,
+           (long long)lag->broken_count, lag_ms(lag, 0.5), lag_ms(lag, 0.99), (double)lag->max_us / 1000);
+}
+
+static void print_lag(const struct bench_load *load, const struct bench_lag *lag)
+{
+    printf("news            p50 %.1f ms, p99 %.1f ms, max %.1f ms after the reserve was due\n",
+           lag_ms(lag, 0.5), lag_ms(lag, 0.99), (double)lag->max_us / 1000);
+    printf("readers         %d, %lld changes to each: %lld missed, %lld streams ended\n", load->reader_count,
+           (long long)lag->change_count, (long long)lag->missing_count, (long long)lag->broken_count);
+}
+
 static void print_result(const struct bench *bench)
 {
     const struct bench_result *result = &bench->result;
     double seconds = (double)result->elapsed_us / 1e6;
     double rate = (double)result->held_count / seconds;
-    double p50_ms = (double)bench_latency_us(result, 0.5) / 1000;
-    double p95_ms = (double)bench_latency_us(result, 0.95) / 1000;
-    double p99_ms = (double)bench_latency_us(result, 0.99) / 1000;
+    double p50_ms = (double)bench_steps_share_us(result->latencies, result->latency_max_us, 0.5) / 1000;
+    double p95_ms = (double)bench_steps_share_us(result->latencies, result->latency_max_us, 0.95) / 1000;
+    double p99_ms = (double)bench_steps_share_us(result->latencies, result->latency_max_us, 0.99) / 1000;
     double max_ms = (double)result->latency_max_us / 1000;
 
     if (bench->options->values[OPTION_JSON] != NULL) {
         printf("{\"holds_per_second\": %.0f, \"seconds\": %.3f, \"connections\": %d, \"held\": %lld, "
                "\"refused\": %lld, "
                "\"failed\": %lld, \"p50_ms\": %.3f, \"p95_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, "
-               "\"stored\": %lld}\n",
+               "\"stored\": %lld",
                rate, seconds, bench->load.connection_count, (long long)result->held_count,
                (long long)result->refused_count, (long long)result->failed_count, p50_ms, p95_ms, p99_ms,
                max_ms, (long long)bench->stored_count);
+        if (result->lag != NULL)
+            print_lag_json(&bench->load, result->lag);
+        puts("}");
         return;
     }
     printf("durable holds   %.0f/s  (%lld in %.1f s over %d connections)\n", rate,
@@ -238,6 +269,8 @@ static void print_result(const struct bench *bench)
     if (result->status_example != 0)
         printf(" (the first: %d)", result->status_example);
     putchar('\n');
+    if (result->lag != NULL)
+        print_lag(&bench->load, result->lag);
     if (bench->stored_count >= 0)
         printf("in the store    %lld active holds afterwards\n", (long long)bench->stored_count);
     if (result->seats_ran_out)
@@ -248,11 +281,12 @@ static void bench_deinit(struct bench *bench)
 {
     bench_server_stop(&bench->server);
     bench_server_remove(&bench->server);
-    for (int i = 0; bench->load.tokens != NULL && i < bench->load.connection_count; i++)
+    for (int i = 0; bench->load.tokens != NULL && i < token_count(&bench->load); i++)
         free(bench->load.tokens[i]);
     free(bench->load.tokens);
     free(bench->load.seats);
     free(bench->result.latencies);
+    free(bench->result.lag);
 }
 
 int bench_run(const struct options *options)
@@ -260,19 +294,22 @@ int bench_run(const struct options *options)
     char why[1024] = "";
     struct bench bench = {.options = options, .stored_count = -1, .why = why, .why_size = sizeof why};
     struct rlimit limit;
-    int64_t connection_count;
+    int64_t connection_count, reader_count;
 
     if (options->argument_count > 0)
         return cli_fail_usage(VERB_BENCH, "bench takes no argument '%.64s'", options->arguments[0]);
     if (!options_integer(options, OPTION_CONNECTIONS, 1, 10000, &connection_count, why, sizeof why) ||
-        !options_integer(options, OPTION_SECONDS, 1, 600, &bench.load.seconds, why, sizeof why))
+        !options_integer(options, OPTION_SECONDS, 1, 600, &bench.load.seconds, why, sizeof why) ||
+        !options_integer(options, OPTION_RATE, 0, 1000000, &bench.load.rate, why, sizeof why) ||
+        !options_integer(options, OPTION_READERS, 0, 10000, &reader_count, why, sizeof why))
         return cli_fail_usage(VERB_BENCH, "%s", why);
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     bench.load.connection_count = (int)connection_count;
-    bench.load.tokens = calloc((size_t)connection_count, sizeof *bench.load.tokens);
+    bench.load.reader_count = (int)reader_count;
+    bench.load.tokens = calloc((size_t)token_count(&bench.load), sizeof *bench.load.tokens);
     CHECK(bench.load.tokens != NULL);
     /* A server named by the environment is somebody's real one: only a flag sends load there. */
     bool own = options->sources[OPTION_URL] != FROM_FLAG;

@@ -29,7 +29,8 @@ struct bench_load {
     const char *host; /* numeric */
     uint16_t port;
     int connection_count;
-    int64_t rate;     /* requests due a second, however long answers take; 0: as many as the connections bring about */
+    int64_t
+        rate; /* requests due a second, however long answers take; 0: as many as the connections bring about */
     int reader_count; /* streams of the first event, read meanwhile */
     int64_t seconds;
     char events[BENCH_EVENT_COUNT_MAX][BENCH_ID_SIZE];
@@ -48,7 +49,7 @@ struct bench_result {
     int64_t elapsed_us;
     bool seats_ran_out;
     int64_t latency_max_us;
-    uint32_t *latencies; /* BENCH_LATENCY_STEP_COUNT + 1 */
+    uint32_t *latencies;   /* BENCH_LATENCY_STEP_COUNT + 1 */
     struct bench_lag *lag; /* NULL: there were no readers */
 };
 
@@ -78,7 +79,8 @@ int64_t bench_steps_share_us(const uint32_t *steps, int64_t max_us, double share
 
 struct bench_readers;
 /* Opens the streams and waits until each has had its snapshot. NULL: see `why`. */
-struct bench_readers *bench_readers_open(const struct bench_load *load, char *why, size_t why_size) MUST_CHECK;
+struct bench_readers *bench_readers_open(const struct bench_load *load, char *why,
+                                         size_t why_size) MUST_CHECK;
 void bench_readers_close(struct bench_readers *readers); /* NULL is fine */
 /* To be polled for reading; then bench_readers_turn() takes what is there. */
 int bench_readers_fd(const struct bench_readers *readers);

@@ -236,7 +236,7 @@ static bool on_readable(struct bench_loop *loop, struct connection *connection)
 
     if (count < 0 && errno == EAGAIN)
         return true;
-    if (count <= 0)
+    if (count <= 0 || !connection->waiting)
         return false;
     connection->answer_size += (size_t)count;
     size_t whole = answer_whole_size(connection);
@@ -253,6 +253,8 @@ static bool on_readable(struct bench_loop *loop, struct connection *connection)
 /* Counts the loss and goes on with a new connection. */
 static bool replace_connection(struct bench_loop *loop, struct connection *connection)
 {
+    bool was_idle = loop->load->rate > 0 && !connection->waiting; /* and is in that list already */
+
     if (connection->waiting)
         loop->waiting_count--;
     close(connection->fd);
@@ -262,7 +264,7 @@ static bool replace_connection(struct bench_loop *loop, struct connection *conne
         return true;
     loop->result->failed_count++;
     return loop->result->failed_count < FAILURE_COUNT_MAX && connection_open(loop, connection) &&
-           go_on(loop, connection);
+           (was_idle || go_on(loop, connection));
 }
 
 /* ---- The loop ---- */

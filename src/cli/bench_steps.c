@@ -18,8 +18,9 @@ int64_t bench_steps_share_us(const uint32_t *steps, int64_t max_us, double share
     for (int i = 0; i < BENCH_LATENCY_STEP_COUNT; i++) {
         seen += steps[i];
         if ((double)seen >= share * (double)total)
-            return (int64_t)(i + 1) * BENCH_LATENCY_STEP_US < max_us ? (int64_t)(i + 1) * BENCH_LATENCY_STEP_US
-                                                                     : max_us;
+            return (int64_t)(i + 1) * BENCH_LATENCY_STEP_US < max_us
+                       ? (int64_t)(i + 1) * BENCH_LATENCY_STEP_US
+                       : max_us;
     }
     return max_us;
 }

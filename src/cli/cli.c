@@ -78,8 +78,10 @@ const struct verb_row verb_rows[VERB_COUNT] = {
     [VERB_BENCH] = {
         "bench", "[OPTIONS]", "measure durable holds per second over HTTP",
         "Starts a server on a temporary store, fills it with seats and holds each of them once over HTTP, with every "
-        "connection busy. Prints holds per second and latencies. With --url it drives a running server instead: the seats "
-        "that are available in the events its token sees are held.",
+        "connection busy. Prints holds per second and latencies. With --rate requests are due at even intervals instead, and "
+        "waiting counts from when they were due. With --readers that many streams are read meanwhile: how old are the news, "
+        "and does anybody miss one? With --url it drives a running server instead: the seats that are available in the events "
+        "its token sees are held.",
         "  holdfast bench --connections 256 --seconds 10\n",
         bench_run,
     },

@@ -103,6 +103,10 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "connections kept busy, 1 to 10000")                                                                             \
     X(SECONDS,         "seconds",         FLAG, FOR_BENCH, "SECONDS", "10",                                            \
       "how long to measure, 1 to 600")                                                                                 \
+    X(RATE,            "rate",            FLAG, FOR_BENCH, "COUNT", "0",                                               \
+      "requests due a second however long answers take, up to 1000000; 0: every connection is kept busy")              \
+    X(READERS,         "readers",         FLAG, FOR_BENCH, "COUNT", "0",                                               \
+      "streams of the first event to read meanwhile, 0 to 10000")                                                      \
     X(JSON,            "json",            FLAG, FOR_REGISTRY | FOR_VERIFY | FOR_DLQ | FOR_BENCH, NULL, NULL,           \
       "print the result as JSON")
 /* clang-format on */

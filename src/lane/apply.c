@@ -160,12 +160,13 @@ static void apply_catalogue(struct lane *lane, const struct store_unit *unit, st
         if (!event_is_news(lane, &write->row))
             return;
         hot_put_event(lane->hot, &write->row);
-        apply_tell_watchers(lane, &write->row.id);
     }
     for (const struct layout_write *write = unit->layouts; write != NULL; write = write->next)
         apply_layout(lane, step, write);
     for (const struct block_write *write = unit->blocks; write != NULL; write = write->next)
         apply_block(lane, &write->row);
+    for (const struct event_write *write = unit->events; write != NULL; write = write->next)
+        apply_tell_watchers(lane, &write->row.id);
 }
 
 static void apply_user(struct lane *lane, const struct user_write *write)

@@ -57,6 +57,7 @@ static void ask(struct lane *lane)
     arena_reset(&follow->arena);
     follow->request = (struct store_follow){
         .after = follow->position,
+        .own_node = lane->config.node_id,
         .limit = FOLLOW_COUNT_MAX,
         .arena = &follow->arena,
         .on_done = answered,

@@ -96,6 +96,8 @@ struct follow_change *follow_unpack(struct lane *lane, const struct store_change
 {
     struct arena *arena = &lane->follow.arena;
     struct changes_reader reader;
+    if (from->size == 0)
+        return NULL;
     changes_read_begin(&reader, from->data, from->size, arena);
     if (is_own(lane, &reader))
         return NULL;

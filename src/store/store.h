@@ -289,7 +289,8 @@ struct store_change {
 struct store_follow {
     struct list node; /* the store's, while it has it */
     struct feed_position after;
-    int32_t limit;       /* so many changes at most */
+    struct uuid own_node; /* whose changes may come without their data: who asks knows them */
+    int32_t limit;        /* so many changes at most */
     struct arena *arena; /* borrows: for the results */
     void (*on_done)(struct store_follow *follow);
     void *context;

@@ -6,22 +6,11 @@ import re
 import subprocess
 import threading
 
-from servers import ROOT, BINARY, Node, Postgres, Redis, fill, run  # noqa: F401
-
-SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
-
-
-def show(name, value, unit="", note=""):
-    print("%-44s %12s %s%s" % (name, value, unit, "  (%s)" % note if note else ""), flush=True)
-
-
-def thousands(number):
-    return "{:,.0f}".format(number)
-
-
-def show_load(name, result):
-    show(name, thousands(result["holds_per_second"]), "holds/s",
-         "p50 %.1f ms, p95 %.1f ms, p99 %.1f ms" % (result["p50_ms"], result["p95_ms"], result["p99_ms"]))
+from at_once import measure_expiry, measure_race
+from report import SECONDS, show, show_load, thousands
+from servers import ROOT, Node, Postgres, Redis, fill, run
+from sizes import measure_memory, measure_start
+from under_load import measure_connections, measure_nodes, measure_occupancy, measure_streams
 
 
 def measure_holds():
@@ -101,4 +90,16 @@ def measure_away():
     show("failed requests", result["failed"], "", "must be 0")
 
 
-MEASUREMENTS = {"holds": measure_holds, "postgres": measure_postgres, "away": measure_away}
+MEASUREMENTS = {
+    "holds": measure_holds,
+    "postgres": measure_postgres,
+    "away": measure_away,
+    "connections": measure_connections,
+    "race": measure_race,
+    "expiry": measure_expiry,
+    "occupancy": measure_occupancy,
+    "streams": measure_streams,
+    "memory": measure_memory,
+    "start": measure_start,
+    "nodes": measure_nodes,
+}

@@ -103,6 +103,24 @@ def run(*words, **options):
     return subprocess.run([BINARY, *words], capture_output=True, text=True, check=True, **options).stdout
 
 
+class Load:
+    """A `holdfast bench` on its way. Without a URL it has a server of its own."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([BINARY, "bench", *words, "--json"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        _running.append(lambda: _end(self.process))
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def end(self):
+        out, trouble = self.process.communicate()
+        if self.process.returncode != 0:
+            raise RuntimeError("holdfast bench: " + trouble.strip())
+        return json.loads(out)
+
+
 class Node:
     """A started server, and what is needed to talk to it."""
 
@@ -131,19 +149,28 @@ class Node:
         _end(self.process)
 
     def memory(self):
-        """Resident bytes."""
+        """Resident bytes of its own, so without the program's and the libraries' files."""
         with open("/proc/%d/status" % self.process.pid, encoding="ascii") as status:
-            return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) * 1024
+            return int(re.search(r"RssAnon:\s+(\d+)", status.read()).group(1)) * 1024
 
     def token(self, org, role="buyer", user=None):
         words = ["token", "--jwt-secret-file", self.secret, "--store", self.store, "--org", org, "--role", role]
         return run(*words, *(["--user", user] if user else [])).strip()
 
-    def holds_per_second(self, org, seconds=10, connections=256):
+    def begin_load(self, org, seconds=10, connections=256, **options):
+        """Starts `holdfast bench` on this server; what it says is the result's end()."""
+        words = ["--%s=%d" % (name, value) for name, value in options.items()]
+        return Load("--url", self.url, "--jwt-secret-file", self.secret, "--org", org, "--seconds", str(seconds),
+                    "--connections", str(connections), *words)
+
+    def holds_per_second(self, org, seconds=10, connections=256, **options):
         """What `holdfast bench` says of this server."""
-        out = run("bench", "--url", self.url, "--jwt-secret-file", self.secret, "--org", org, "--seconds",
-                  str(seconds), "--connections", str(connections), "--json")
-        return json.loads(out)
+        return self.begin_load(org, seconds, connections, **options).end()
+
+
+def sqlite():
+    """The URL of an embedded store that is not there yet."""
+    return "sqlite:%s/holdfast.db" % directory()
 
 
 def layout(seats, per_row=100, rows_per_block=100, name="Field"):

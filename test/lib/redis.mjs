@@ -221,6 +221,12 @@ function pairs(list) {
   return found;
 }
 
+function groupByBlock(seats) {
+  const blocks = new Map();
+  for (const seat of seats) blocks.set(seat.block, [...(blocks.get(seat.block) ?? []), seat]);
+  return blocks;
+}
+
 /** The names of SPEC section 7 for one event, and what stands in them. */
 export class Registry {
   constructor(redis, event, prefix = 'voelgoed') {
@@ -274,5 +280,40 @@ export class Registry {
   async bits(block, count) {
     const bytes = Buffer.from((await this.redis.command('GET', this.bitsKey(block))) ?? '', 'latin1');
     return Array.from({ length: count }, (_, i) => ((bytes[i >> 3] ?? 0) >> (7 - (i & 7))) & 1);
+  }
+
+  /**
+   * What is wrong with the keys of this event, as sentences: compared with the active holds of the store ({hold, seat, user,
+   * until}, seconds) and with what the seats are. A hold about to end has nothing to be judged by.
+   */
+  async faults(holds, seats) {
+    const wrong = [];
+    const nowSeconds = Date.now() / 1000;
+    const bySeat = new Map(holds.map((hold) => [hold.seat, hold]));
+    const members = new Map((await this.memberList()).map((member) => [member.hold, member]));
+    const locks = await this.redis.dump(this.lockKey('*'));
+    for (const hold of holds) {
+      const lock = locks[this.lockKey(hold.seat)];
+      if (lock === undefined) wrong.push(`no lock for seat ${hold.seat}`);
+      else if (JSON.parse(lock).hold_id !== hold.hold) wrong.push(`the lock of seat ${hold.seat} is of another hold`);
+      const member = members.get(hold.hold);
+      if (member === undefined) wrong.push(`no member for hold ${hold.hold}`);
+      else if (member.seat !== hold.seat || member.user !== hold.user || Math.abs(member.score - hold.until) > 1) wrong.push(`member ${member.text} is not ${JSON.stringify(hold)}`);
+      if (hold.until < nowSeconds + 2) continue;
+      const short = await this.redis.command('GET', this.holdKey(hold.seat));
+      if (short === null || !short.startsWith(`${hold.hold}:${hold.user}:`)) wrong.push(`${this.holdKey(hold.seat)} is ${short}`);
+      if ((await this.redis.command('HGET', this.metaKey(hold.hold), 'seat_id')) !== hold.seat) wrong.push(`${this.metaKey(hold.hold)} is missing`);
+    }
+    for (const key of Object.keys(locks)) {
+      if (!bySeat.has(key.split(':').at(-1))) wrong.push(`a lock of nobody's: ${key}`);
+    }
+    for (const [hold, member] of members) if (bySeat.get(member.seat)?.hold !== hold) wrong.push(`a member of nobody's: ${member.text}`);
+    for (const [name, list] of groupByBlock(seats)) {
+      const bits = await this.bits(name, Math.max(...list.map((seat) => seat.bit)) + 1);
+      for (const seat of list) {
+        if (bits[seat.bit] !== Number(seat.status !== 'available')) wrong.push(`bit ${seat.bit} of ${name} is ${bits[seat.bit]}, the seat ${seat.status}`);
+      }
+    }
+    return wrong;
   }
 }

@@ -10,8 +10,13 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 
+import { ok } from './client.mjs';
+import { Nodes } from './nodes.mjs';
+import { Postgres } from './postgres.mjs';
+import { Redis, Registry } from './redis.mjs';
 import { uuid } from './token.mjs';
-import { pause } from './wait.mjs';
+import { pause, waitFor } from './wait.mjs';
+import { block, layoutOf } from './world.mjs';
 
 const ATTEMPT_LIMIT_MS = 4000; // of one try; the node may be dead or frozen
 const TRY_COUNT_MAX = 40;
@@ -240,5 +245,126 @@ export class Traffic {
       LEFT JOIN checkouts c ON c.id = h.checkout_id AND c.status = 'processing'
       WHERE h.event_id = '${this.event.id}' AND h.status = 'active' AND c.id IS NULL
         AND h.held_until + make_interval(secs => e.release_grace_seconds + ${slackSeconds}) < now()`);
+  }
+}
+
+/** Holds of the busy event: short, so that many of them run out while there is trouble. */
+const BUSY_POLICY = { hold_ttl_seconds: 4, release_grace_seconds: 1, checkout_extension_seconds: 4, hold_max_seconds: 60 };
+
+/**
+ * Where trouble takes place: a PostgreSQL, a Redis (unless `warm` is false) and nodes on them; and for each test a busy
+ * event with traffic and a quiet one whose holds were there before and must be there afterwards.
+ */
+export class Scene {
+  static async open({ nodes = 2, warm = true, settings = [] } = {}) {
+    const scene = new Scene();
+    scene.postgres = new Postgres(['max_connections=200', ...settings]);
+    scene.redis = warm ? await Redis.start() : undefined;
+    scene.nodes = await Nodes.start(nodes, { postgres: scene.postgres, warm: warm ? `${scene.redis.url}?retry_ms=500` : undefined });
+    scene.organization = await scene.nodes.world.organization();
+    if (warm) await scene.nodes.breakers('closed');
+    return scene;
+  }
+
+  async close() {
+    try {
+      await this.nodes.stop();
+      await this.nodes.prove();
+    } finally {
+      this.redis?.destroy();
+      this.postgres.destroy();
+    }
+  }
+
+  /** `trouble(traffic)` happens while buyers come and go; afterwards everything must be in order by itself. */
+  async play(trouble, { buyers = 10, seed = 7, fates, noFailures = false } = {}) {
+    const layout = layoutOf(block('A', 1, [20, 16, 20]), block('B', 2, [9, 12]));
+    this.busy = await this.organization.event({ policy: BUSY_POLICY, layout });
+    this.quiet = await this.organization.event({ layout: layoutOf(block('C', 1, [12])) });
+    const owner = this.organization.buyer();
+    this.kept = [];
+    for (const seat of this.quiet.seats.slice(0, 5)) this.kept.push(await this.quiet.hold(owner, seat));
+    const traffic = new Traffic(this.nodes, this.busy, { buyers, seed, fates }).start();
+    try {
+      await this.moves(traffic, 20);
+      await trouble(traffic);
+      await this.moves(traffic, 20);
+    } finally {
+      await traffic.stop();
+    }
+    traffic.check();
+    if (noFailures) {
+      const failed = [...traffic.counts].filter(([name]) => / 5\d\d|no answer/.test(name));
+      assert.deepEqual(failed, [], `no request fails because of Redis: ${traffic.report()}`);
+    }
+    await this.settle(traffic);
+    return traffic;
+  }
+
+  /** Service: `count` more holds are granted. */
+  moves(traffic, count) {
+    const from = traffic.done;
+    return waitFor(`${count} more holds; ${traffic.report()}`, () => traffic.done >= from + count || traffic.faults.length > 0, 45000);
+  }
+
+  /** Nothing stuck, every node's memory and Redis as the store has it, the quiet event untouched. */
+  async settle(traffic) {
+    await waitFor('every hold that ran out to be released', () => traffic.stuck(0).length === 0, 45000, 250);
+    for (const event of [this.busy, this.quiet]) {
+      for (const node of this.nodes.alive()) await this.agrees(event, this.nodes.list.indexOf(node));
+      if (this.redis) await this.registryRight(event);
+    }
+    const active = new Map(this.activeHolds(this.quiet).map((hold) => [hold.hold, hold.seat]));
+    for (const hold of this.kept) assert.equal(active.get(hold.hold_id), hold.seat_id, `the hold ${hold.hold_id} that was there before`);
+    const [[ended]] = this.nodes.select(`SELECT count(*) FROM seat_holds WHERE event_id = '${this.quiet.id}' AND status <> 'active'`);
+    assert.equal(ended, '0');
+    await this.nodes.prove();
+  }
+
+  /** A node's memory shows what the store has. */
+  async agrees(event, index) {
+    await waitFor(
+      `node ${index} to agree with the store`,
+      async () => {
+        const stored = new Map(this.nodes.select(`SELECT id, status FROM seats WHERE event_id = '${event.id}'`));
+        const seen = await event.list(this.nodes.at(index, this.organization.admin));
+        return seen.every((seat) => stored.get(seat.seat_id) === seat.status);
+      },
+      30000,
+      100,
+    );
+  }
+
+  activeHolds(event) {
+    return this.nodes.select(`
+      SELECT id, seat_id, user_id, extract(epoch FROM held_until) FROM seat_holds
+      WHERE event_id = '${event.id}' AND status = 'active'`).map(([hold, seat, user, until]) => ({ hold, seat, user, until: Number(until) }));
+  }
+
+  /** Every seat with its block, status and bit. */
+  seatRows(event) {
+    return this.nodes.select(`
+      SELECT s.id, b.section || '-' || b.subsection, s.status,
+             (s.row - 1) * max(s.seat) OVER (PARTITION BY s.block_id) + s.seat - 1
+      FROM seats s JOIN blocks b ON b.id = s.block_id AND b.event_id = s.event_id
+      WHERE s.event_id = '${event.id}'`).map(([seat, name, status, bit]) => ({ seat, block: name, status, bit: Number(bit) }));
+  }
+
+  /** Redis holds exactly what it should, and every node says so. */
+  async registryRight(event, limitMs = 40000) {
+    const registry = new Registry(this.redis, event);
+    let wrong;
+    try {
+      await waitFor('the registry to be right', async () => {
+        wrong = await registry.faults(this.activeHolds(event), this.seatRows(event));
+        return wrong.length === 0;
+      }, limitMs, 300);
+    } catch (error) {
+      throw new Error(`${error.message}: ${wrong.slice(0, 8).join('; ')}`);
+    }
+    for (const node of this.nodes.alive()) {
+      const caller = this.nodes.at(this.nodes.list.indexOf(node), this.organization.admin);
+      await waitFor('the registry to be called consistent', async () => ok(await caller.get(`${event.adminPath}/registry`)).consistent, 20000, 200);
+    }
   }
 }

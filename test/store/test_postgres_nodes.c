@@ -21,6 +21,7 @@
 #include "store/changes.h"
 
 extern const struct embed postgres_sql[];
+extern const struct embed postgres_migrations[];
 
 enum { WAIT_MS_MAX = 20000, RACE_COUNT_MAX = 20 };
 
@@ -712,6 +713,44 @@ static void test_feed_begins_anew_in_another_server(void **state)
     PQfinish(party);
 }
 
+/* ---- Upgrades ---- */
+
+static void test_rows_from_before_have_their_first_version(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *party = party_open(f);
+    struct fixture old = *f;
+    char name[64], statement[128], why[512] = "";
+    arena_init(&old.arena);
+    snprintf(name, sizeof(name), "old_%llx", (unsigned long long)rng_next(&f->rng));
+    snprintf(statement, sizeof(statement), "CREATE DATABASE %s", name);
+    (void)party_ask(party, statement);
+    snprintf(strrchr(old.url, '/') + 1, 64, "%s", name);
+    PGconn *first = party_open(&old);
+    (void)party_ask(first, postgres_migrations[0].data);
+    (void)party_ask(first, "CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
+                           "applied_at timestamptz NOT NULL DEFAULT now())");
+    (void)party_ask(first, "INSERT INTO schema_migrations (version, name) VALUES (1, '0001_initial.sql')");
+    party_do(first,
+             "INSERT INTO checkouts (organization_id, id, event_id, user_id, status, refund, currency, "
+             "total_cents, created_at, expires_at) SELECT w.id, w.id, w.id, w.id, 'processing', 'none', "
+             "'EUR', 1, now(), now() FROM (VALUES ('%s'::uuid)) AS w (id)",
+             &f->org_id);
+    PQfinish(first);
+    if (store_open(old.url, NULL, &old.store, why, sizeof(why)) != ERR_OK)
+        fail_msg("%s", why);
+    struct store_lookup found = lookup_run(&old, LOOKUP_CHECKOUT, &f->org_id);
+    assert_true(found.found);
+    assert_int_equal(found.checkout.version, 1);
+    assert_true(uuid_is_nil(&found.checkout.payer));
+    assert_int_equal(found.checkout.payer_until_ms, 0);
+    assert_false(follow_once(&old, (struct feed_position){.from = 0}, 10).lost);
+    node_close(&old);
+    snprintf(statement, sizeof(statement), "DROP DATABASE %s", name);
+    (void)party_ask(party, statement);
+    PQfinish(party);
+}
+
 /* ---- Time ---- */
 
 /* A node that does not go on after its locks were taken is not waited for. */
@@ -751,6 +790,7 @@ int main(void)
         TEST(test_position_of_another_server_is_lost),
         TEST(test_only_one_node_purges_and_nobody_waits_for_it),
         TEST(test_feed_begins_anew_in_another_server),
+        TEST(test_rows_from_before_have_their_first_version),
         TEST(test_sessions_of_writers_end_by_themselves),
     };
     return cmocka_run_group_tests(tests, server_start, server_stop);

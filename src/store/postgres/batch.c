@@ -169,6 +169,7 @@ static enum pg_trouble batch_commit(struct pg_writer *writer, const struct store
     if (writer->changes.size > 0) {
         pg_set_time(p, 0, batch->now_ms);
         pg_set_bytes(p, 1, writer->changes.data, writer->changes.size);
+        pg_set_uuid(p, 2, &batch->node_id);
         (void)pg_send(&writer->connection, PG_CHANGE_INSERT, p);
     }
     purge_send(writer, batch);

@@ -56,6 +56,8 @@ static void follow_read(struct store_follow *follow, const PGresult *rows)
         struct store_change *change = &follow->changes[follow->count++];
         change->id = pg_cell_int(rows, i, COLUMN_ID);
         change->created_ms = pg_cell_time(rows, i, COLUMN_TIME);
+        if (pg_cell_is_null(rows, i, COLUMN_DATA))
+            continue;
         const void *data = pg_cell_bytes(rows, i, COLUMN_DATA, &change->size);
         change->data = arena_copy(follow->arena, data, change->size);
     }
@@ -71,6 +73,7 @@ static enum pg_trouble follow_ask(struct pg_connection *connection, struct pg_pa
     pg_params_clear(params);
     pg_set_bigint(params, 0, follow->after.from);
     pg_set_int(params, 1, follow->limit);
+    pg_set_uuid(params, 2, &follow->own_node);
     connection->deadline_us = clock_monotonic_us() + (int64_t)FOLLOW_MS_MAX * 1000;
     int number = pg_send(connection, PG_CHANGE_FOLLOW, params);
     enum pg_trouble trouble = pg_receive(connection, &reply);

@@ -76,7 +76,8 @@ static void request_happen(struct sim_node *node, struct sim_request *request)
     struct warm_sim *sim = node->sim;
     bool news = false;
     request->happened = true;
-    request->lost = request->lost || sim->away; /* nothing came of it, though Redis may be back when it is answered */
+    request->lost =
+        request->lost || sim->away; /* nothing came of it, though Redis may be back when it is answered */
     if (request->lost)
         return;
     if (request->round != NULL)

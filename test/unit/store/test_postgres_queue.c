@@ -102,6 +102,45 @@ static void test_batch_with_a_running_seat_waits_and_keeps_those_behind_it(void 
     finish(line, first);
 }
 
+static void test_batch_with_a_running_checkout_or_delivery_waits(void **state)
+{
+    struct line *line = *state;
+    struct pg_job *first, *next;
+    struct checkout_write checkouts[2] = {{.row.id = {{9}}}, {.row.id = {{9}}}};
+    struct delivery_write deliveries[2] = {{.row.name = "webhook"}, {.row.name = "webhook"}};
+    line->units[0].checkouts = &checkouts[0];
+    line->units[1].checkouts = &checkouts[1];
+    line->units[1].deliveries = &deliveries[0];
+    line->units[2].deliveries = &deliveries[1];
+    post(line, 3);
+    assert_int_equal(take(line, &first), 0);
+    assert_int_equal(take(line, &next), -1);
+    finish(line, first);
+    assert_int_equal(take(line, &next), 1);
+    assert_int_equal(take(line, &first), -1);
+    finish(line, next);
+    assert_int_equal(take(line, &first), 2);
+    finish(line, first);
+}
+
+/* Seeing a user for the first time changes nothing about them. */
+static void test_only_batches_that_change_the_same_user_wait(void **state)
+{
+    struct line *line = *state;
+    struct pg_job *first, *second, *third;
+    struct user_write users[3] = {{.row.id = {{9}}}, {.seen = true, .row.id = {{9}}}, {.row.id = {{9}}}};
+    for (int i = 0; i < 3; i++)
+        line->units[i].users = &users[i];
+    post(line, 3);
+    assert_int_equal(take(line, &first), 0);
+    assert_int_equal(take(line, &second), 1);
+    assert_int_equal(take(line, &third), -1);
+    finish(line, first);
+    assert_int_equal(take(line, &third), 2);
+    finish(line, second);
+    finish(line, third);
+}
+
 static void test_batch_that_changes_the_catalogue_runs_alone(void **state)
 {
     struct line *line = *state;
@@ -165,6 +204,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_batches_without_a_seat_in_common_run_side_by_side),
         TEST(test_batch_with_a_running_seat_waits_and_keeps_those_behind_it),
+        TEST(test_batch_with_a_running_checkout_or_delivery_waits),
+        TEST(test_only_batches_that_change_the_same_user_wait),
         TEST(test_batch_that_changes_the_catalogue_runs_alone),
         TEST(test_batches_are_handed_back_in_the_order_they_were_submitted),
         TEST(test_lost_batch_can_be_asked_about_while_its_seats_are_in_use),

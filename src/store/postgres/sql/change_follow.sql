@@ -1,4 +1,5 @@
--- The changes of the transactions from $1 on, $2 of them at most: `until` is where to go on. Only transactions below
+-- The changes of the transactions from $1 on, $2 of them at most, without the data of those that node $3 wrote itself:
+-- `until` is where to go on. Only transactions below
 -- the oldest that is still open count, because from there on more may come. All of it is one statement, so that it is
 -- one snapshot.
 WITH page AS MATERIALIZED (
@@ -16,7 +17,7 @@ WITH page AS MATERIALIZED (
 SELECT p.until, p.horizon, p.floor, p.until < p.oldest_open, c.id, c.created_at, c.data
 FROM page AS p
 LEFT JOIN LATERAL (
-    SELECT id, created_at, data
+    SELECT id, created_at, CASE WHEN node IS DISTINCT FROM $3::uuid THEN data END AS data
     FROM changes
     WHERE transaction >= $1::xid8 AND transaction < p.until
     OFFSET 0) AS c ON true -- so that it is asked for both bounds

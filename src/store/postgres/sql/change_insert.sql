@@ -1,2 +1,2 @@
-INSERT INTO changes (created_at, data)
-VALUES ($1::timestamptz, $2::bytea);
+INSERT INTO changes (created_at, data, node)
+VALUES ($1::timestamptz, $2::bytea, $3::uuid);

@@ -8,9 +8,13 @@ FROM (
     SELECT 'checkout ' || id::text
     FROM checkouts
     WHERE status NOT IN ('pending_payment', 'processing', 'completed', 'failed', 'cancelled', 'expired', 'refunded')
-       OR refund NOT IN ('none', 'owed', 'done')
+       OR refund NOT IN ('none', 'owed', 'done') OR version < 1
     UNION ALL
     SELECT 'event ' || id::text
     FROM events
-    WHERE status NOT IN ('draft', 'published', 'live', 'archived', 'cancelled')
+    WHERE status NOT IN ('draft', 'published', 'live', 'archived', 'cancelled') OR version < 1
+    UNION ALL
+    SELECT 'delivery ' || name
+    FROM deliveries
+    WHERE version < 1 OR position_from < 0 OR position_to < 0 OR position_id < 0
 ) AS broken;
