@@ -8,7 +8,9 @@
  *     been loaded from the store just now.
  *  2. Nothing older overwrites what is newer, in whatever order answers and feed
  *     come: a seat, checkout or event is applied if its version is higher than
- *     memory's, and a hold if the seat it is written with is.
+ *     memory's, and a hold if the seat it is written with is. What has ended is
+ *     not in memory any more: an end is final, and what we had in flight when
+ *     another node ended a checkout is compared with that (`overtaken`).
  *  3. A node counts in its metrics what it wrote itself, and tells its own
  *     streams about everything. */
 #include "base/metrics.h"
@@ -96,6 +98,18 @@ static void count_checkout(const struct checkout_write *write)
         counter_add(outcomes[write->row.state], 1);
 }
 
+/* Versions begin at 1, so that a mark is never NULL. */
+static void *version_mark(int32_t version)
+{
+    return (void *)(intptr_t)version;
+}
+
+/* Another node ended it after us, and we hear of our own change only now. */
+static bool was_overtaken(const struct lane *lane, const struct checkout_row *row)
+{
+    return row->version <= (intptr_t)map_get(&lane->overtaken, &row->id);
+}
+
 static void apply_checkout(struct lane *lane, const struct checkout_write *write, struct step *step)
 {
     struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &write->row.id);
@@ -103,6 +117,10 @@ static void apply_checkout(struct lane *lane, const struct checkout_write *write
         count_checkout(write);
     if (checkout != NULL && write->row.version <= checkout->row.version)
         return;
+    if (checkout == NULL && step != NULL && was_overtaken(lane, &write->row))
+        return;
+    if (step == NULL && write->row.ended_ms != 0 && lane->in_flight > 0)
+        map_put(&lane->overtaken, &write->row.id, version_mark(write->row.version));
     struct list waiters;
     list_init(&waiters);
     if (checkout != NULL && write->row.state != CHECKOUT_PROCESSING)
@@ -188,7 +206,8 @@ void apply_unit(struct lane *lane, const struct store_unit *unit, struct step *s
     for (const struct hold_write *write = unit->holds; write != NULL; write = write->next) {
         if (step != NULL)
             count_hold(lane, write);
-        if (hold_is_news(unit, &write->row))
+        /* An end is always news: what made the seat newer may have come after it, by the feed. */
+        if (write->row.state != HOLD_ACTIVE || hold_is_news(unit, &write->row))
             apply_hold(lane, write, step == NULL);
     }
     for (const struct seat_write *write = unit->seats; write != NULL; write = write->next) {

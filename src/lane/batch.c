@@ -309,6 +309,10 @@ static void batch_end(struct lane *lane, struct lane_batch *batch)
     lane->in_flight--;
     lane->unknown_count -= batch->resolve_at_ms != 0;
     lane->progress = true;
+    if (lane->in_flight == 0 && lane->overtaken.count > 0) { /* nothing of ours can come late any more */
+        map_deinit(&lane->overtaken);
+        map_init(&lane->overtaken);
+    }
     gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
     batch_recycle(lane, batch);
 }

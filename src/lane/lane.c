@@ -46,6 +46,7 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
         list_init(lists[i]);
     map_init(&lane->keys);
     map_init(&lane->settling);
+    map_init(&lane->overtaken);
     map_init(&lane->registering);
     arena_init(&lane->reaper_arena);
     lane->reaper_at_ms = now_ms + REAPER_INTERVAL_MS;
@@ -76,6 +77,7 @@ queue_failed:
     arena_deinit(&lane->reaper_arena);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
+    map_deinit(&lane->overtaken);
     map_deinit(&lane->registering);
     free(lane);
     return err;
@@ -141,6 +143,7 @@ void lane_destroy(struct lane *lane)
     queue_deinit(&lane->inbox);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
+    map_deinit(&lane->overtaken);
     map_deinit(&lane->registering);
     arena_deinit(&lane->reaper_arena);
     free(lane);

@@ -154,6 +154,7 @@ struct lane {
     struct map keys;        /* Idempotency-Keys under way: hash → command */
     struct map registering; /* users whose row is in an uncommitted batch */
     struct map settling;    /* ended checkouts that an uncommitted batch changes: late money */
+    struct map overtaken;   /* checkouts that another node ended while we had something in flight: its version */
     int64_t settled_count;  /* how often such a change came to its end */
     int32_t lookup_count;   /* lookups of commands that the store has not answered yet */
 

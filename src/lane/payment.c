@@ -39,7 +39,12 @@ void payment_started(struct lane *lane, struct step *step)
 {
     const struct checkout_row *row = &step->unit.checkouts->row;
     struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &row->id);
-    CHECK(checkout != NULL);
+    if (checkout == NULL || checkout->row.version != row->version) {
+        /* We hear of our own pin so late that another node took the payment over, or ended it. */
+        if (step->command != NULL)
+            lane_make_ready(lane, step->command);
+        return;
+    }
     if (step->command != NULL) { /* NULL: its caller was told that the outcome is unknown */
         struct payment_waiter *waiter = ARENA_NEW(step->command->arena, struct payment_waiter);
         waiter->command = step->command;

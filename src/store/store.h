@@ -291,7 +291,7 @@ struct store_follow {
     struct feed_position after;
     struct uuid own_node; /* whose changes may come without their data: who asks knows them */
     int32_t limit;        /* so many changes at most */
-    struct arena *arena; /* borrows: for the results */
+    struct arena *arena;  /* borrows: for the results */
     void (*on_done)(struct store_follow *follow);
     void *context;
     /* Filled in: */

@@ -28,23 +28,24 @@ def _memory(store):
     return memory
 
 
-def _show_memory(name, store, seats):
+def _show_memory(name, store, seats, must):
     empty = _memory(store)
     org = _fill(store, seats)
     with_seats = _memory(store)
     hold(store, org, seats, time.time() + HOLD_SECONDS)
     with_holds = _memory(store)
     show("%s: empty server" % name, "%.1f" % (empty / 2**20), "MiB")
-    show("a seat, of %s" % thousands(seats), "%.0f" % ((with_seats - empty) / seats), "bytes", "must be 64, aim 32")
+    show("a seat, of %s" % thousands(seats), "%.0f" % ((with_seats - empty) / seats), "bytes", must and "must be 64, aim 32")
     show("an active hold, of %s" % thousands(seats), "%.0f" % ((with_holds - with_seats) / seats), "bytes",
-         "must be 256, aim 128; its share of a user with %d holds included" % HOLDS_PER_USER)
+         must and "must be 256, aim 128; its share of a user with %d holds included" % HOLDS_PER_USER)
 
 
 def measure_memory():
     """Bytes a seat and an active hold above an empty server."""
     seats = size("SEATS", 1000000)
-    _show_memory("PostgreSQL", Postgres().database("memory"), seats)
-    _show_memory("SQLite, its page cache included", sqlite(), seats)
+    _show_memory("PostgreSQL", Postgres().database("memory"), seats, must=True)
+    # SQLite's page cache is in the process too. It is bounded, so it is not a seat's; but it cannot be told apart here.
+    _show_memory("SQLite, with its page cache", sqlite(), seats, must=False)
 
 
 def _read_all(store):

@@ -101,6 +101,7 @@ enum {
     X(QUERY_AUDIT_LAST, "query_audit_last", PG_USE_QUERY)                 \
     X(QUERY_CHECKOUTS, "query_checkouts", PG_USE_QUERY)                   \
     X(QUERY_CHECKOUTS_LAST, "query_checkouts_last", PG_USE_QUERY)         \
+    X(QUERY_CHECKOUTS_OF_USER, "query_checkouts_of_user", PG_USE_QUERY)   \
     X(QUERY_DEAD_LETTERS, "query_dead_letters", PG_USE_QUERY)             \
     X(QUERY_DEAD_LETTERS_LAST, "query_dead_letters_last", PG_USE_QUERY)   \
     X(QUERY_HOLD_COUNT, "query_hold_count", PG_USE_QUERY)                 \

@@ -140,10 +140,13 @@ static enum pg_trouble query_audit(struct page *page)
 static enum pg_trouble query_checkouts(struct page *page)
 {
     struct store_query *query = page->query;
+    bool of_user = !uuid_is_nil(&query->user_id);
     int64_t before, floor;
     enum pg_trouble trouble = range_choose(page, PG_QUERY_CHECKOUTS_LAST, &before, &floor);
     if (trouble != PG_NONE)
         return trouble;
+    if (of_user)
+        floor = 1;
     struct pg_params *p = page_params(page);
     pg_set_bigint(p, 0, before);
     pg_set_bigint(p, 1, floor);
@@ -155,7 +158,7 @@ static enum pg_trouble query_checkouts(struct page *page)
     pg_set_text(p, 7, query->status);
     pg_set_time_or_null(p, 8, query->since_ms);
     page->cursor_column = QUERY_COLUMN_COUNT_MAX; /* the last one */
-    trouble = page_read(page, PG_QUERY_CHECKOUTS);
+    trouble = page_read(page, of_user ? PG_QUERY_CHECKOUTS_OF_USER : PG_QUERY_CHECKOUTS);
     query->next = range_next(page, floor);
     return trouble;
 }

@@ -89,6 +89,7 @@ enum {
     X(QUERY_AUDIT_LAST, "query_audit_last", USE_QUERY)              \
     X(QUERY_CHECKOUTS, "query_checkouts", USE_QUERY)                \
     X(QUERY_CHECKOUTS_LAST, "query_checkouts_last", USE_QUERY)      \
+    X(QUERY_CHECKOUTS_OF_USER, "query_checkouts_of_user", USE_QUERY) \
     X(QUERY_OCCUPANCY_HISTORY, "query_occupancy_history", USE_QUERY) \
     X(QUERY_ANALYTICS, "query_analytics", USE_QUERY)                \
     X(QUERY_HOLD_COUNT, "query_hold_count", USE_QUERY)              \

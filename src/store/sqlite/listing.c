@@ -127,11 +127,15 @@ static int query_audit(struct connection *connection, struct page *page)
 static int query_checkouts(struct connection *connection, struct page *page)
 {
     struct store_query *query = page->query;
+    bool of_user = !uuid_is_nil(&query->user_id);
     int64_t before, floor;
     int rc = range_choose(connection, query, STATEMENT_QUERY_CHECKOUTS_LAST, &before, &floor);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_QUERY_CHECKOUTS);
+    if (of_user)
+        floor = 1;
+    sqlite3_stmt *statement = connection_statement(connection, of_user ? STATEMENT_QUERY_CHECKOUTS_OF_USER
+                                                                       : STATEMENT_QUERY_CHECKOUTS);
     bind_int(statement, 1, before);
     bind_int(statement, 2, floor);
     bind_uuid(statement, 3, &query->org_id);

@@ -6,6 +6,9 @@ ALTER TABLE checkouts ADD COLUMN version integer NOT NULL DEFAULT 1;
 ALTER TABLE checkouts ADD COLUMN payer uuid; -- the node that asks the gateway; NULL: none does …
 ALTER TABLE checkouts ADD COLUMN payer_until timestamptz; -- … and how long the others leave it alone
 
+-- For a buyer's own orders.
+CREATE INDEX checkouts_by_user ON checkouts (organization_id, user_id, number);
+
 -- Who wrote it: nobody reads their own.
 ALTER TABLE changes ADD COLUMN node uuid;
 

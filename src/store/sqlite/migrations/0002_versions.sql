@@ -7,6 +7,9 @@ ALTER TABLE checkouts ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE checkouts ADD COLUMN payer BLOB;          -- the node that asks the gateway; NULL: none does
 ALTER TABLE checkouts ADD COLUMN payer_until INTEGER; -- how long the others leave it alone
 
+-- For a buyer's own orders.
+CREATE INDEX checkouts_by_user ON checkouts (organization_id, user_id, number);
+
 -- Whoever delivers the change feed to others, and how far that got.
 CREATE TABLE deliveries (
     name          TEXT    NOT NULL PRIMARY KEY,
