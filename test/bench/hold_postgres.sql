@@ -5,7 +5,7 @@ BEGIN;
 CREATE TEMP TABLE taken ON COMMIT DROP AS
 SELECT id AS seat_id, event_id, block_id,
     (lpad(to_hex(:now_ms::bigint), 12, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 13))::uuid AS hold_id,
-    (:'user_prefix' || lpad(to_hex((row_number() OVER (ORDER BY event_id, place) - 1) / :per_user), 16, '0'))::uuid AS user_id
+    md5(:'seed' || (row_number() OVER (ORDER BY event_id, place) - 1) / :per_user)::uuid AS user_id
 FROM seats
 WHERE organization_id = :'org' AND status = 'available' AND (:'event' = '' OR event_id::text = :'event')
 ORDER BY event_id, place

@@ -32,7 +32,8 @@ export class Nodes {
 
   /** The same person, asking another node. */
   at(index, caller) {
-    return new Caller(this.list[index], caller.bearer, caller);
+    const { org, user, role } = caller;
+    return new Caller(this.list[index], caller.bearer, { org, user, role });
   }
 
   async kill9(index) {

@@ -54,7 +54,7 @@ export class Traffic {
     this.width = buyers;
     this.targets = [...nodes.list];
     this.next = random(seed);
-    this.fates = { pay: 0.25, decline: 0.05, cancel: 0.1, release: 0.3, leave: 0.1, extend: 0.2, ...fates };
+    this.fates = { pay: 0.15, decline: 0.05, cancel: 0.1, release: 0.3, leave: 0.1, extend: 0.2, ...fates };
     this.holds = new Map(); // id → {seat, user, until, touched?, released?, ticket?}
     this.tickets = new Map(); // code → {seat, user, checkout}
     this.cancelled = new Set(); // checkouts
@@ -278,7 +278,7 @@ export class Scene {
 
   /** `trouble(traffic)` happens while buyers come and go; afterwards everything must be in order by itself. */
   async play(trouble, { buyers = 10, seed = 7, fates, noFailures = false } = {}) {
-    const layout = layoutOf(block('A', 1, [20, 16, 20]), block('B', 2, [9, 12]));
+    const layout = layoutOf(block('A', 1, [30, 24, 30, 30]), block('B', 2, [9, 12]));
     this.busy = await this.organization.event({ policy: BUSY_POLICY, layout });
     this.quiet = await this.organization.event({ layout: layoutOf(block('C', 1, [12])) });
     const owner = this.organization.buyer();
@@ -312,7 +312,7 @@ export class Scene {
     await waitFor('every hold that ran out to be released', () => traffic.stuck(0).length === 0, 45000, 250);
     for (const event of [this.busy, this.quiet]) {
       for (const node of this.nodes.alive()) await this.agrees(event, this.nodes.list.indexOf(node));
-      if (this.redis) await this.registryRight(event);
+      if (this.redis) await this.reconcile(event);
     }
     const active = new Map(this.activeHolds(this.quiet).map((hold) => [hold.hold, hold.seat]));
     for (const hold of this.kept) assert.equal(active.get(hold.hold_id), hold.seat_id, `the hold ${hold.hold_id} that was there before`);
@@ -350,15 +350,23 @@ export class Scene {
       WHERE s.event_id = '${event.id}'`).map(([seat, name, status, bit]) => ({ seat, block: name, status, bit: Number(bit) }));
   }
 
+  /** What a sweep would put right within half a minute, at once; then nothing may be missing and nothing left over. */
+  async reconcile(event) {
+    const node = this.nodes.alive()[0];
+    ok(await this.nodes.at(this.nodes.list.indexOf(node), this.organization.admin).post(`${event.adminPath}/registry/reconcile`));
+    await this.registryRight(event, 10000);
+  }
+
+  /** What is wrong in Redis, compared with the store, as sentences. */
+  registryFaults(event) {
+    return new Registry(this.redis, event).faults(this.activeHolds(event), this.seatRows(event));
+  }
+
   /** Redis holds exactly what it should, and every node says so. */
   async registryRight(event, limitMs = 40000) {
-    const registry = new Registry(this.redis, event);
     let wrong;
     try {
-      await waitFor('the registry to be right', async () => {
-        wrong = await registry.faults(this.activeHolds(event), this.seatRows(event));
-        return wrong.length === 0;
-      }, limitMs, 300);
+      await waitFor('the registry to be right', async () => (wrong = await this.registryFaults(event)).length === 0, limitMs, 300);
     } catch (error) {
       throw new Error(`${error.message}: ${wrong.slice(0, 8).join('; ')}`);
     }

@@ -8,12 +8,29 @@
 #include "warm/values.h"
 #include "world.h"
 
-enum { ORPHAN_MS_MAX = 60000 }; /* longer ago than the last reconciliation: it should have found it */
+enum {
+    ORPHAN_MS_MAX = 60000, /* longer ago than the last reconciliation: it should have found it */
+    BACK_MS_MAX = 60000,   /* a breaker that opened last, and everything written anew */
+};
+
+static bool is_back(const struct world *world)
+{
+    for (int32_t i = 0; i < world->node_count; i++) {
+        if (warm_state(world->nodes[i].warm) != WARM_CLOSED)
+            return false;
+    }
+    return true;
+}
 
 void registry_reconcile(struct world *world)
 {
     if (world->redis == NULL)
         return;
+    for (int64_t end_ms = world->now_ms + BACK_MS_MAX; !is_back(world); world->now_ms += 50) {
+        if (world->now_ms > end_ms)
+            world_fail(world, "Redis is back, and a node does not use it");
+        world_turn(world);
+    }
     for (int which = 0; which < WORLD_EVENT_COUNT; which++) {
         struct command *command = world_command(world, COMMAND_RECONCILE, &world->admin_id);
         command->actor.role = ROLE_ADMIN;

@@ -91,6 +91,7 @@ static PGconn *party_open(const struct fixture *f)
 {
     PGconn *party = PQconnectdb(f->url);
     assert_int_equal(PQstatus(party), CONNECTION_OK);
+    PQclear(PQexec(party, "SET lock_timeout = '20s'")); /* a test that failed may have left a lock */
     return party;
 }
 

@@ -76,9 +76,10 @@ static void request_happen(struct sim_node *node, struct sim_request *request)
     struct warm_sim *sim = node->sim;
     bool news = false;
     request->happened = true;
-    request->lost =
-        request->lost || sim->away; /* nothing came of it, though Redis may be back when it is answered */
-    if (request->lost)
+    /* Who waits for it waits in vain, though Redis may be back by then; nobody waits for the others. */
+    if (sim->away)
+        request->lost = request->round != NULL || request->read != NULL;
+    if (request->lost || sim->away)
         return;
     if (request->round != NULL)
         sim_lock(sim, node, request->round);
