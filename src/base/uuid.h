@@ -46,7 +46,9 @@ static inline uint64_t uuid_hash(const struct uuid *uuid)
     uint64_t high, low;
     memcpy(&high, uuid->bytes, 8);
     memcpy(&low, uuid->bytes + 8, 8);
-    uint64_t h = (high ^ (low * 0x9E3779B97F4A7C15ull)) * 0xD6E8FEB86659FD93ull;
+    /* Ids of others may differ in a few bits at either end: every bit must reach those that a table looks at. */
+    uint64_t h = (high ^ (high >> 32)) * 0xD6E8FEB86659FD93ull + (low ^ (low >> 29)) * 0x9E3779B97F4A7C15ull;
+    h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93ull;
     return h ^ (h >> 32);
 }
 

@@ -12,10 +12,12 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -41,6 +43,7 @@ struct node {
     struct http_server *server;
     struct http_server *metrics_server;
     bool lane_started;
+    _Atomic bool lost; /* it must be started again */
 };
 
 /* ---- Payments: from the lane to the gateway and back ---- */
@@ -135,8 +138,10 @@ static void on_nudge(void *context)
 /* The lane's thread. Memory cannot be put right any more: whoever watches over the process starts it again. */
 static void node_lost(void *context)
 {
-    (void)context;
-    raise(SIGTERM);
+    struct node *node = context;
+
+    atomic_store(&node->lost, true);
+    kill(getpid(), SIGTERM);
 }
 
 /* ---- Streams ---- */
@@ -359,6 +364,11 @@ void node_stop(struct node *node)
     pthread_mutex_destroy(&node->server_lock);
     pthread_mutex_destroy(&node->order_lock);
     free(node);
+}
+
+bool node_is_lost(const struct node *node)
+{
+    return atomic_load(&node->lost);
 }
 
 uint16_t node_port(const struct node *node)

@@ -44,6 +44,8 @@ enum { NODE_DRAIN_MS = 10000 };
 enum err node_start(const struct node_config *config, struct node **out, char *why,
                     size_t why_size) MUST_CHECK;
 void node_stop(struct node *node); /* drains; NULL is fine */
+/* It asked to be stopped itself, because it fell behind the others: to be started again. */
+bool node_is_lost(const struct node *node);
 
 uint16_t node_port(const struct node *node);         /* the real one */
 uint16_t node_metrics_port(const struct node *node); /* 0: none */

@@ -132,9 +132,11 @@ int serve_run(const struct options *options)
         setup_report_secret(&webhook.secret);
     signals_wait();
     log_write(LOG_INFO, "draining", NULL);
+    bool lost = node_is_lost(node);
     node_stop(node);
     log_write(LOG_INFO, "stopped", NULL);
-    status = EXIT_DONE;
+    status = lost ? EXIT_FAILED : EXIT_DONE;
+    snprintf(why, sizeof why, "fell behind the change feed; start it again");
 failed:
     if (status != EXIT_DONE)
         cli_fail("%s", why);

@@ -9,8 +9,8 @@
  *  2. Nothing older overwrites what is newer, in whatever order answers and feed
  *     come: a seat, checkout or event is applied if its version is higher than
  *     memory's, and a hold if the seat it is written with is. What has ended is
- *     not in memory any more: an end is final, and what we had in flight when
- *     another node ended a checkout is compared with that (`overtaken`).
+ *     in memory no more and cannot be compared; but what rests on a commit of
+ *     ours is never applied before it (follow.c).
  *  3. A node counts in its metrics what it wrote itself, and tells its own
  *     streams about everything. */
 #include "base/metrics.h"
@@ -98,16 +98,11 @@ static void count_checkout(const struct checkout_write *write)
         counter_add(outcomes[write->row.state], 1);
 }
 
-/* Versions begin at 1, so that a mark is never NULL. */
-static void *version_mark(int32_t version)
+/* Is there something that its buyer would want to know? A lease that was renewed is not. */
+static bool is_worth_telling(const struct hot_checkout *before, const struct checkout_row *row)
 {
-    return (void *)(intptr_t)version;
-}
-
-/* Another node ended it after us, and we hear of our own change only now. */
-static bool was_overtaken(const struct lane *lane, const struct checkout_row *row)
-{
-    return row->version <= (intptr_t)map_get(&lane->overtaken, &row->id);
+    return before == NULL || before->row.state != row->state || before->row.refund != row->refund ||
+           before->row.total_cents != row->total_cents || before->row.expires_ms != row->expires_ms;
 }
 
 static void apply_checkout(struct lane *lane, const struct checkout_write *write, struct step *step)
@@ -117,10 +112,7 @@ static void apply_checkout(struct lane *lane, const struct checkout_write *write
         count_checkout(write);
     if (checkout != NULL && write->row.version <= checkout->row.version)
         return;
-    if (checkout == NULL && step != NULL && was_overtaken(lane, &write->row))
-        return;
-    if (step == NULL && write->row.ended_ms != 0 && lane->in_flight > 0)
-        map_put(&lane->overtaken, &write->row.id, version_mark(write->row.version));
+    bool tell = is_worth_telling(checkout, &write->row);
     struct list waiters;
     list_init(&waiters);
     if (checkout != NULL && write->row.state != CHECKOUT_PROCESSING)
@@ -129,7 +121,7 @@ static void apply_checkout(struct lane *lane, const struct checkout_write *write
     if (checkout != NULL && row.payment_token == NULL)
         row.payment_token = checkout->row.payment_token; /* the feed does not carry it */
     hot_put_checkout(lane->hot, &row);
-    if (write->moved || step != NULL)
+    if (tell)
         news_checkout(lane, &write->row);
     if (step != NULL)
         payment_waiters_answer(lane, &waiters, step);
@@ -206,8 +198,7 @@ void apply_unit(struct lane *lane, const struct store_unit *unit, struct step *s
     for (const struct hold_write *write = unit->holds; write != NULL; write = write->next) {
         if (step != NULL)
             count_hold(lane, write);
-        /* An end is always news: what made the seat newer may have come after it, by the feed. */
-        if (write->row.state != HOLD_ACTIVE || hold_is_news(unit, &write->row))
+        if (hold_is_news(unit, &write->row))
             apply_hold(lane, write, step == NULL);
     }
     for (const struct seat_write *write = unit->seats; write != NULL; write = write->next) {

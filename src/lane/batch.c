@@ -126,6 +126,8 @@ void batch_to_store(struct lane *lane, struct lane_batch *batch)
         batch_end(lane, batch);
         return;
     }
+    batch->number = ++lane->batch_number;
+    list_append(&lane->at_store, &batch->node);
     enum err err = store_submit(lane->config.store, &batch->store);
     if (err != ERR_OK) {
         batch->store.outcome = STORE_FAILED;
@@ -143,7 +145,8 @@ static void step_committed(struct lane *lane, struct step *step)
     seatmap_release(step->new_map); /* still here: a newer layout is in place already */
     step->new_map = NULL;
     for (const struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {
-        if (write->row.refund == REFUND_OWED)
+        const struct step_checkout *own = CONTAINER_OF(write, const struct step_checkout, write);
+        if (write->row.refund == REFUND_OWED && own->refund_before != REFUND_OWED)
             payment_refund(lane, &write->row);
     }
     if (step->job != NULL) {
@@ -212,6 +215,15 @@ static void step_not_written(struct lane *lane, struct step *step, enum err err)
     lane_reply(lane, command);
 }
 
+/* Best available takes the next seat rather than wait for one that somebody has locked. */
+static void remember_missed(struct step *step)
+{
+    for (const struct seat_write *write = step->unit.seats; write != NULL; write = write->next) {
+        if (write->missed)
+            command_avoid_seat(step->command, &write->row.id);
+    }
+}
+
 /* Another node was there first. What it wrote comes by the change feed; then the command is decided again, on that. */
 static void step_missed(struct lane *lane, struct step *step)
 {
@@ -232,13 +244,20 @@ static void step_missed(struct lane *lane, struct step *step)
         lane_retry(lane, command, MISS_RETRY_MS);
         return;
     }
-    if (command->try_count >= RETRY_COUNT_MAX) {
+    /* Others come back until their time is over: what they want is theirs already. */
+    bool is_reserve = command->kind == COMMAND_HOLD_SEATS || command->kind == COMMAND_HOLD_BEST;
+    if (is_reserve)
+        remember_missed(step);
+    if (is_reserve && command->try_count >= RETRY_COUNT_MAX) {
+        audit_failed_reserve(lane, command, &step->unit.holds->row.event_id, &step->unit.holds->row.seat_id,
+                             ERR_SEAT_RESERVATION_FAILED);
         step_not_written(lane, step, ERR_SEAT_RESERVATION_FAILED);
         return;
     }
     counter_add(COUNTER_RETRIES, 1);
     lane_retry(lane, command, 10ll << command->try_count);
-    command->try_count++;
+    if (command->try_count < RETRY_COUNT_MAX)
+        command->try_count++;
 }
 
 /* By another node, or by a try whose outcome was unknown: its answer is ours. */
@@ -306,13 +325,10 @@ static void batch_finish(struct lane *lane, struct lane_batch *batch)
 
 static void batch_end(struct lane *lane, struct lane_batch *batch)
 {
+    list_remove(&batch->node);
     lane->in_flight--;
     lane->unknown_count -= batch->resolve_at_ms != 0;
     lane->progress = true;
-    if (lane->in_flight == 0 && lane->overtaken.count > 0) { /* nothing of ours can come late any more */
-        map_deinit(&lane->overtaken);
-        map_init(&lane->overtaken);
-    }
     gauge_set(GAUGE_QUEUE_STORE, lane->in_flight);
     batch_recycle(lane, batch);
 }

@@ -27,3 +27,11 @@ struct seatmap *command_hold_map(struct command *command, struct seatmap *map)
     command->maps = reference;
     return map;
 }
+
+void command_avoid_seat(struct command *command, const struct uuid *seat_id)
+{
+    struct avoided_seat *avoided = ARENA_NEW(command->arena, struct avoided_seat);
+    avoided->seat_id = *seat_id;
+    avoided->next = command->avoided;
+    command->avoided = avoided;
+}

@@ -223,12 +223,20 @@ struct command {
     int64_t arrived_us; /* monotonic, for the latency histogram */
     int64_t retry_at_ms;
     int32_t try_count;
-    struct uuid lock_hold_id; /* whose lock in Redis was in its way; nil: nobody's … */
-    bool lock_has_ended;      /* … and the store knows that this hold is over */
-    int64_t fresh_needed;     /* not decided before this question to the change feed is answered */
-    bool counted;             /* as an attempt: deciding again is not another one */
+    struct avoided_seat *avoided; /* HOLD_BEST: seats that somebody turned out to have locked */
+    struct uuid lock_hold_id;     /* whose lock in Redis was in its way; nil: nobody's … */
+    bool lock_has_ended;          /* … and the store knows that this hold is over */
+    int64_t fresh_needed;         /* not decided before this question to the change feed is answered */
+    bool counted;                 /* as an attempt: deciding again is not another one */
     void *lane_state;
 };
+
+struct avoided_seat {
+    struct avoided_seat *next;
+    struct uuid seat_id;
+};
+
+void command_avoid_seat(struct command *command, const struct uuid *seat_id);
 
 void command_init(struct command *command, enum command_kind kind, struct arena *arena);
 void command_deinit(struct command *command); /* releases the seat maps; the arena is the owner's */

@@ -391,6 +391,22 @@ static struct bit_rows rows_of(struct request *request, const char *section, int
     return rows;
 }
 
+/* Seats that were tried and turned out to be locked by somebody are left to them, unless that leaves too few. */
+static const uint64_t *without_avoided(struct request *request, const uint64_t *bits)
+{
+    const struct seatmap *map = request->event->map;
+    if (request->command->avoided == NULL)
+        return bits;
+    uint64_t *copy =
+        arena_copy(request->command->arena, bits, ((size_t)map->layout->seat_count / 64 + 1) * sizeof(*bits));
+    for (const struct avoided_seat *seat = request->command->avoided; seat != NULL; seat = seat->next) {
+        int32_t index = seatmap_find(map, &seat->seat_id);
+        if (index >= 0)
+            bit_set(copy, index, false);
+    }
+    return copy;
+}
+
 /* A block gives no more seats than its capacity has left, however many are free: the others are
  * not offered. `bits` itself, or a copy where a block is short. */
 static const uint64_t *offered(struct request *request, const uint64_t *bits, bool with_pending,
@@ -439,9 +455,14 @@ enum decision decide_hold_best(struct lane *lane, struct command *command)
     if (request.event->map == NULL)
         return refuse(lane, command, ERR_NOT_ENOUGH_SEATS, event_id, NULL);
     struct bit_rows rows = rows_of(&request, command->hold_best.section, command->hold_best.subsection);
-    rows.free = offered(&request, request.event->free, true, quantity);
+    const uint64_t *free = offered(&request, request.event->free, true, quantity);
     int32_t chosen[HOLD_SEAT_COUNT_MAX];
+    rows.free = without_avoided(&request, free);
     err = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &command->result.explanation);
+    if (err == ERR_NOT_ENOUGH_SEATS && rows.free != free) {
+        rows.free = free;
+        err = best_find(&rows, quantity, command->hold_best.adjacent, chosen, &command->result.explanation);
+    }
     if (err == ERR_NOT_ENOUGH_SEATS) {
         /* Would the seats that are just being decided on have made the difference? */
         rows.free = offered(&request, request.event->vacant, false, quantity);

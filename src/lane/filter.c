@@ -127,13 +127,15 @@ static enum verdict judge(const struct lane *lane, struct step *step)
             continue;
         step->command->lock_hold_id = step->locks[i].found_hold_id;
         step->command->lock_has_ended = false;
+        command_avoid_seat(step->command, &step->locks[i].seat_id);
         return verdict;
     }
     return GO_ON;
 }
 
-static void refuse(struct lane *lane, struct command *command)
+static void refuse(struct lane *lane, struct command *command, const struct hold_row *hold)
 {
+    audit_failed_reserve(lane, command, &hold->event_id, &hold->seat_id, ERR_SEAT_NO_LONGER_AVAILABLE);
     counter_add(COUNTER_LOCKS_REFUSED, 1);
     counter_add(COUNTER_DECIDED_WARM, 1);
     counter_add(COUNTER_HOLD_CONFLICTS, 1);
@@ -148,7 +150,7 @@ static void step_refused(struct lane *lane, struct step *step, enum verdict verd
     batch_withdraw(lane, step);
     follow_missed(lane, command); /* whoever has the lock may have committed by now */
     if (verdict == WAIT && command->try_count >= RETRY_COUNT_MAX) {
-        refuse(lane, command);
+        refuse(lane, command, &step->unit.holds->row);
         return;
     }
     counter_add(COUNTER_RETRIES, 1);
@@ -323,8 +325,12 @@ void filter_committed(struct lane *lane, struct lane_batch *batch)
         for (const struct seat_write *seat = step->unit.seats; seat != NULL; seat = seat->next)
             end = add_seat(lane, step, seat, late, end);
     }
-    if (warm_state(warm) != WARM_OPEN)
+    if (warm_state(warm) == WARM_OPEN)
+        return;
+    if (end > writes)
         warm_write(warm, writes, (int32_t)(end - writes));
+    else if (batch->store.outcome == STORE_COMMITTED)
+        warm_nudge(warm);
 }
 
 /* The occupancy key goes with every change; whoever reads it finds it again within a second. */

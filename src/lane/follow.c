@@ -3,7 +3,8 @@
  * a change means for memory is follow_apply.c's.
  *
  * Invariants: (1) changes are applied in the feed's order, each once it was
- * given out, and `position` moves only when all of an answer are applied.
+ * given out and what it may rest on of our own is in memory; `position` moves
+ * only when all of an answer are applied.
  * (2) `fresh` never names a question before everything that was committed when
  * it was asked is in memory. */
 #include "lane/follow.h"
@@ -46,6 +47,7 @@ static void answered(struct store_follow *request)
         return;
     }
     follow->answered = true;
+    follow->own_number = lane->batch_number;
     follow->at = 0;
 }
 
@@ -72,7 +74,7 @@ static void ask(struct lane *lane)
 
 /* ---- Applying ---- */
 
-/* False: an event must be read first. */
+/* False: something must be read first. */
 static bool apply_next(struct lane *lane)
 {
     struct follow *follow = &lane->follow;
@@ -82,7 +84,7 @@ static bool apply_next(struct lane *lane)
     struct follow_change *change = follow->change;
     if (change != NULL) {
         while (change->mark_at < change->mark_count) {
-            if (!follow_reload_event(lane, &change->marks[change->mark_at]))
+            if (!follow_reload(lane, &change->marks[change->mark_at]))
                 return false;
             change->mark_at++;
         }
@@ -127,12 +129,23 @@ static void finish(struct lane *lane)
         follow->next_at_ms = lane->now_ms + interval_ms(lane);
 }
 
+/* What another node did may rest on something of ours whose answer is still on its way: that comes first. */
+static bool waits_for_own(const struct lane *lane)
+{
+    if (list_empty(&lane->at_store))
+        return false;
+    const struct lane_batch *oldest = CONTAINER_OF(lane->at_store.next, const struct lane_batch, node);
+    return oldest->number <= lane->follow.own_number;
+}
+
 void follow_turn(struct lane *lane)
 {
     struct follow *follow = &lane->follow;
     if (!lane->shared || follow->asked)
         return;
     if (follow->answered) {
+        if (waits_for_own(lane))
+            return;
         while (follow->at < follow->request.count) {
             if (!apply_next(lane))
                 return;
@@ -150,8 +163,10 @@ int64_t follow_next_ms(const struct lane *lane)
     const struct follow *follow = &lane->follow;
     if (!lane->shared || follow->asked)
         return INT64_MAX;
-    if (follow->answered) /* an event is being read */
-        return follow->reload.asked ? INT64_MAX : lane->now_ms + FOLLOW_GAP_MS;
+    if (follow->answered && (waits_for_own(lane) || follow->reload.asked))
+        return INT64_MAX;
+    if (follow->answered) /* an event is to be put in place */
+        return lane->now_ms + FOLLOW_GAP_MS;
     return follow->next_at_ms;
 }
 

@@ -21,9 +21,10 @@
 struct lane;
 struct hot_event;
 
-struct follow_mark { /* an event that is to be read again */
+struct follow_mark { /* an event or user that is to be read again */
+    enum lookup_kind kind;
     struct uuid org_id;
-    struct uuid event_id;
+    struct uuid id;
 };
 
 struct follow_change { /* one batch of another node, unpacked */
@@ -33,7 +34,7 @@ struct follow_change { /* one batch of another node, unpacked */
     int32_t mark_at; /* the first that was not read yet */
 };
 
-struct follow_reload { /* an event that is read from the store */
+struct follow_reload { /* an event or user that is read from the store */
     struct store_lookup lookup;
     struct arena arena;
     bool asked;
@@ -46,9 +47,10 @@ struct follow {
     struct feed_position position; /* everything before it is in memory */
     struct store_follow request;
     struct arena arena;
-    bool asked;                   /* the store has the request */
-    bool answered;                /* its changes are being applied … */
-    int32_t at;                   /* … this one next */
+    bool asked;         /* the store has the request */
+    bool answered;      /* its changes are being applied … */
+    int64_t own_number; /* … when this batch of ours, and those before it, have their outcome … */
+    int32_t at;         /* … this one next */
     struct follow_change *change; /* it, or NULL: not unpacked yet */
     struct follow_reload reload;
     int64_t next_at_ms;
@@ -82,7 +84,7 @@ bool follow_has_caught_up(const struct lane *lane); /* since the start */
 /* NULL: it is this node's own, or says nothing. In the follower's arena. */
 struct follow_change *follow_unpack(struct lane *lane, const struct store_change *change);
 void follow_apply(struct lane *lane, struct follow_change *change);
-/* Reads the event again, in as many turns as it takes. True: it is in memory. */
-bool follow_reload_event(struct lane *lane, const struct follow_mark *mark);
+/* Reads what the mark names again, in as many turns as it takes. True: it is in memory. */
+bool follow_reload(struct lane *lane, const struct follow_mark *mark);
 
 #endif

@@ -22,17 +22,18 @@ static bool is_own(const struct lane *lane, const struct changes_reader *reader)
     return uuid_equal(&reader->node_id, &lane->config.node_id);
 }
 
-static void add_mark(struct follow_change *out, struct arena *arena, const struct change *change)
+static void add_mark(struct follow_change *out, struct arena *arena, enum lookup_kind kind,
+                     const struct uuid *org_id, const struct uuid *id)
 {
     for (int32_t i = 0; i < out->mark_count; i++) {
-        if (uuid_equal(&out->marks[i].event_id, &change->mark.id))
+        if (out->marks[i].kind == kind && uuid_equal(&out->marks[i].id, id) &&
+            uuid_equal(&out->marks[i].org_id, org_id))
             return;
     }
     struct follow_mark *marks = ARENA_ARRAY(arena, struct follow_mark, out->mark_count + 1);
     if (out->mark_count > 0)
         memcpy(marks, out->marks, sizeof(*marks) * (size_t)out->mark_count);
-    marks[out->mark_count++] =
-        (struct follow_mark){.org_id = change->mark.org_id, .event_id = change->mark.id};
+    marks[out->mark_count++] = (struct follow_mark){.kind = kind, .org_id = *org_id, .id = *id};
     out->marks = marks;
 }
 
@@ -108,12 +109,16 @@ struct follow_change *follow_unpack(struct lane *lane, const struct store_change
         if (change.kind == CHANGE_ORGANIZATION)
             add_org(&out->unit, arena, &change.mark.id);
         else if (change.kind == CHANGE_EVENT || change.kind == CHANGE_LAYOUT)
-            add_mark(out, arena, &change);
+            add_mark(out, arena, LOOKUP_EVENT, &change.mark.org_id, &change.mark.id);
+        else if (change.kind == CHANGE_USER && !change.seen)
+            add_mark(out, arena, LOOKUP_USER, &change.user.org_id, &change.user.id);
         else
             add_row(&ends, arena, &change);
     }
-    if (reader.failed)
+    if (reader.failed) { /* of a newer version, perhaps: memory cannot follow any more */
         log_write(LOG_ERROR, "a change of another node cannot be read", "\"id\":%lld", (long long)from->id);
+        lane->config.on_lost(lane->config.context);
+    }
     return out;
 }
 
@@ -163,7 +168,7 @@ void follow_apply(struct lane *lane, struct follow_change *change)
     apply_unit(lane, &change->unit, NULL);
 }
 
-/* ---- An event that changed ---- */
+/* ---- An event or user that changed ---- */
 
 static void reload_answered(struct store_lookup *lookup)
 {
@@ -182,9 +187,9 @@ static void reload_ask(struct lane *lane, const struct follow_mark *mark)
         return;
     arena_reset(&reload->arena);
     reload->lookup = (struct store_lookup){
-        .kind = LOOKUP_EVENT,
+        .kind = mark->kind,
         .org_id = mark->org_id,
-        .id = mark->event_id,
+        .id = mark->id,
         .arena = &reload->arena,
         .on_done = reload_answered,
         .context = lane,
@@ -228,6 +233,7 @@ static void put_layout(struct lane *lane, struct hot_event *event, const struct 
     }
     if (err != ERR_OK) {
         log_write(LOG_ERROR, "another node's layout cannot be read", "\"why\":\"%s\"", why);
+        lane->config.on_lost(lane->config.context);
         return;
     }
     for (int32_t i = 0; i < lookup->seat_count; i++)
@@ -278,16 +284,38 @@ static bool reload_put(struct lane *lane, struct follow_reload *reload)
     return true;
 }
 
-bool follow_reload_event(struct lane *lane, const struct follow_mark *mark)
+/* False: we are changing the same user ourselves, and must know first how that went. */
+static bool user_gate_close(struct lane *lane, const struct uuid *user_id)
+{
+    void *whose = map_get(&lane->registering, user_id);
+    if (whose != NULL)
+        return whose == &lane->follow;
+    map_put(&lane->registering, user_id, &lane->follow);
+    return true;
+}
+
+static void user_put(struct lane *lane, const struct store_lookup *lookup)
+{
+    if (lookup->found)
+        directory_put_user(lane->hot->directory, &lookup->user);
+    if (map_get(&lane->registering, &lookup->id) == &lane->follow)
+        map_remove(&lane->registering, &lookup->id);
+    lane->progress = true;
+}
+
+bool follow_reload(struct lane *lane, const struct follow_mark *mark)
 {
     struct follow_reload *reload = &lane->follow.reload;
     if (reload->asked)
         return false;
     if (!reload->answered) {
-        reload_ask(lane, mark);
+        if (mark->kind == LOOKUP_EVENT || user_gate_close(lane, &mark->id))
+            reload_ask(lane, mark);
         return false;
     }
-    if (!reload_put(lane, reload))
+    if (mark->kind == LOOKUP_USER)
+        user_put(lane, &reload->lookup);
+    else if (!reload_put(lane, reload))
         return false;
     gate_open(lane, reload);
     reload->answered = false;

@@ -250,7 +250,8 @@ void jobs_turn(struct lane *lane)
 {
     LIST_FOR_EACH_SAFE(node, &lane->jobs) {
         struct seat_job *job = CONTAINER_OF(node, struct seat_job, node);
-        if (!job->in_flight && job->retry_at_ms <= lane->now_ms && batch_has_room(lane))
+        bool is_due = job->retry_at_ms <= lane->now_ms && job->fresh_needed <= lane->follow.fresh;
+        if (!job->in_flight && is_due && batch_has_room(lane))
             job_turn(lane, job);
     }
 }
@@ -292,6 +293,7 @@ void job_step_missed(struct lane *lane, struct step *step)
     struct seat_job *job = step->job;
     job->in_flight = false;
     job->retry_at_ms = lane->now_ms + JOB_MISS_RETRY_MS;
+    job->fresh_needed = follow_next_number(lane); /* the other node's change comes first */
     job_take_back_answer(job);
 }
 

@@ -39,14 +39,13 @@ enum err lane_create(const struct lane_config *config, int64_t now_ms, struct la
         rng_init_seed(&lane->rng, config->seed);
     else
         rng_init_system(&lane->rng);
-    struct list *lists[] = {&lane->ready,     &lane->waiting,       &lane->retrying,     &lane->paying,
-                            &lane->unknown,   &lane->spare_batches, &lane->jobs,         &lane->failures,
-                            &lane->due_holds, &lane->due_checkouts, &lane->registry_runs};
+    struct list *lists[] = {&lane->ready,     &lane->waiting,       &lane->retrying,      &lane->paying,
+                            &lane->unknown,   &lane->spare_batches, &lane->jobs,          &lane->failures,
+                            &lane->due_holds, &lane->due_checkouts, &lane->registry_runs, &lane->at_store};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         list_init(lists[i]);
     map_init(&lane->keys);
     map_init(&lane->settling);
-    map_init(&lane->overtaken);
     map_init(&lane->registering);
     arena_init(&lane->reaper_arena);
     lane->reaper_at_ms = now_ms + REAPER_INTERVAL_MS;
@@ -77,7 +76,6 @@ queue_failed:
     arena_deinit(&lane->reaper_arena);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
-    map_deinit(&lane->overtaken);
     map_deinit(&lane->registering);
     free(lane);
     return err;
@@ -143,7 +141,6 @@ void lane_destroy(struct lane *lane)
     queue_deinit(&lane->inbox);
     map_deinit(&lane->keys);
     map_deinit(&lane->settling);
-    map_deinit(&lane->overtaken);
     map_deinit(&lane->registering);
     arena_deinit(&lane->reaper_arena);
     free(lane);
@@ -176,6 +173,7 @@ enum err lane_post(struct lane *lane, struct command *command)
     command->fresh_needed = 0;
     command->lock_hold_id = (struct uuid){{0}};
     command->lock_has_ended = false;
+    command->avoided = NULL;
     command->counted = false;
     command->lane_state = NULL;
     if (has_room_of_its_own(command->kind)) {
@@ -231,9 +229,14 @@ void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms)
 
 /* ---- The turn ---- */
 
+/* A release is not refused for being late, unless it is not even known what is to be released: the store is away. */
 static bool waited_too_long(const struct lane *lane, const struct command *command)
 {
-    return lane->now_ms - command->arrived_ms > COMMAND_WAIT_MS_MAX && !has_room_of_its_own(command->kind);
+    if (lane->now_ms - command->arrived_ms <= COMMAND_WAIT_MS_MAX)
+        return false;
+    if (!has_room_of_its_own(command->kind))
+        return true;
+    return command->actor.role != ROLE_SYSTEM && !follow_has_reached(lane, command);
 }
 
 static void refuse_late(struct lane *lane, struct command *command)

@@ -24,7 +24,8 @@ enum decision {
 
 struct lane_batch {
     struct store_batch store;
-    struct list node; /* in lane.spare_batches */
+    struct list node; /* in lane.spare_batches, or lane.at_store while its outcome is not known */
+    int64_t number;   /* in the order they were given to the store */
     struct lane *lane;
     struct list steps;
     struct warm_round round; /* its locks in Redis */
@@ -70,6 +71,7 @@ struct step_seat { /* a seat_write, and where it is in memory */
 struct step_checkout { /* a checkout_write, what it was before, and how many of its holds are left */
     struct checkout_write write;
     enum checkout_state before;
+    enum refund_state refund_before;
     int32_t left_count;
 };
 
@@ -117,8 +119,9 @@ struct seat_job {
     int32_t hold_count; /* of the answer, without the chunk under way … */
     int32_t seat_id_count;
     int32_t failure_count;
-    int32_t total_count; /* as many as there ever were: bounds the answer */
-    int64_t retry_at_ms; /* after a failure of the store */
+    int32_t total_count;  /* as many as there ever were: bounds the answer */
+    int64_t retry_at_ms;  /* after a failure of the store */
+    int64_t fresh_needed; /* after a miss: see follow.h */
     const char *notes;
     enum end_reason reason;
     bool in_flight;     /* a chunk is not committed yet */
@@ -154,12 +157,13 @@ struct lane {
     struct map keys;        /* Idempotency-Keys under way: hash → command */
     struct map registering; /* users whose row is in an uncommitted batch */
     struct map settling;    /* ended checkouts that an uncommitted batch changes: late money */
-    struct map overtaken;   /* checkouts that another node ended while we had something in flight: its version */
     int64_t settled_count;  /* how often such a change came to its end */
     int32_t lookup_count;   /* lookups of commands that the store has not answered yet */
 
     struct lane_batch *gathering;
     int32_t in_flight;
+    struct list at_store; /* of those, the ones that the store has, oldest first */
+    int64_t batch_number;
     int32_t unknown_count; /* of those, the ones whose outcome was lost */
     struct list unknown;   /* batches whose outcome is not known: store_batch.node */
     struct list spare_batches;

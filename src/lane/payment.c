@@ -39,12 +39,7 @@ void payment_started(struct lane *lane, struct step *step)
 {
     const struct checkout_row *row = &step->unit.checkouts->row;
     struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &row->id);
-    if (checkout == NULL || checkout->row.version != row->version) {
-        /* We hear of our own pin so late that another node took the payment over, or ended it. */
-        if (step->command != NULL)
-            lane_make_ready(lane, step->command);
-        return;
-    }
+    CHECK(checkout != NULL);
     if (step->command != NULL) { /* NULL: its caller was told that the outcome is unknown */
         struct payment_waiter *waiter = ARENA_NEW(step->command->arena, struct payment_waiter);
         waiter->command = step->command;
@@ -52,6 +47,8 @@ void payment_started(struct lane *lane, struct step *step)
         list_append(&checkout->waiters, &waiter->checkout_node);
         list_append(&lane->paying, &waiter->node);
     }
+    if (lane->shared && row->payer_until_ms <= lane->now_ms)
+        return; /* we hear of it too late to know that it is still ours: sweep.c asks, whoever is first */
     struct lane_charge charge = charge_of(&checkout->row, 1);
     lane->config.charge(lane->config.context, &charge);
 }
@@ -205,6 +202,7 @@ void payment_waiters_decide_again(struct lane *lane, struct list *waiters, const
             waiter_remove(CONTAINER_OF(waiters->next, struct payment_waiter, checkout_node));
         command->result = (struct result){0};
         lane_lookups_forget(command);
+        command->arrived_ms = lane->now_ms; /* it waited for the gateway, not for us */
         if (row->state == CHECKOUT_FAILED)
             lane_answer_now(lane, command, ERR_PAYMENT_FAILED);
         else
@@ -376,9 +374,8 @@ static enum decision settle_late(struct lane *lane, struct command *command)
         lane_retry(lane, command, delay_ms);
         return DECIDED;
     }
-    bool is_open = lookup->found && (lookup->checkout.state == CHECKOUT_PENDING_PAYMENT ||
-                                     lookup->checkout.state == CHECKOUT_PROCESSING);
-    if (lane->shared && is_open) { /* another node pinned it: not in memory yet */
+    if (lane->shared && lookup->found && lookup->checkout.state == CHECKOUT_PROCESSING) {
+        /* Another node pinned it: not in memory yet. */
         follow_missed(lane, command);
         return DEFERRED;
     }
@@ -391,7 +388,9 @@ static enum decision settle_late(struct lane *lane, struct command *command)
         lane_lookups_forget(command);
         return DEFERRED;
     }
-    counter_add(COUNTER_PAYMENTS_LATE, 1);
+    if (!command->counted)
+        counter_add(COUNTER_PAYMENTS_LATE, 1);
+    command->counted = true;
     if (late == LATE_TAKE) {
         late_take(lane, command, event, lookup);
         return DECIDED;

@@ -209,6 +209,8 @@ static void read_done(struct warm_read *read)
         return;
     }
     run->answered = true;
+    if (run->event->map != run->map)
+        return; /* there is another layout: the run ends with its next turn */
     run->fresh_needed = page_has_orphans(run) ? follow_next_number(run->lane) : 0;
 }
 

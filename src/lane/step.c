@@ -107,6 +107,7 @@ static struct checkout_row *step_add_checkout(struct step *step, const struct ch
 {
     struct step_checkout *own = ARENA_NEW(step_arena(step), struct step_checkout);
     own->before = row->state;
+    own->refund_before = row->refund;
     struct checkout_write *write = &own->write;
     write->insert = insert;
     write->row = *row;
@@ -262,8 +263,11 @@ static void step_mark(struct step *step, bool busy)
             checkout->busy = busy;
         else if (!write->insert && busy)
             map_put(&lane->settling, &write->row.id, step);
-        else if (!write->insert && map_remove(&lane->settling, &write->row.id) != NULL)
+        /* It may have come into memory since, by the feed. */
+        if (!busy && map_get(&lane->settling, &write->row.id) == step) {
+            map_remove(&lane->settling, &write->row.id);
             lane->settled_count++;
+        }
     }
     for (struct user_write *write = step->unit.users; write != NULL; write = write->next) {
         if (busy)

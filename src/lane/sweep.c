@@ -9,7 +9,7 @@
  * of it at once. */
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "hold/rules.h"
 #include "lane/lane_int.h"
@@ -70,6 +70,7 @@ static void take_over(struct lane *lane, const struct hot_checkout *checkout)
     own->command.id = checkout->row.id;
     own->command.on_done = take_over_done;
     own->command.arrived_ms = lane->now_ms;
+    own->command.arrived_us = clock_monotonic_us();
     lane_make_ready(lane, &own->command);
 }
 
@@ -105,9 +106,10 @@ static void sweep_payments(struct lane *lane)
             continue;
         /* One whose time is over is failed by its timer, not charged once more. */
         bool is_over = row->state == CHECKOUT_PROCESSING && row->payment_deadline_ms <= lane->now_ms;
-        if (is_ours(lane, row) && row->payer_until_ms - lane->now_ms < PAYER_RENEW_MS)
+        bool has_payer = row->payer_until_ms > lane->now_ms;
+        if (has_payer && is_ours(lane, row) && row->payer_until_ms - lane->now_ms < PAYER_RENEW_MS)
             renew(lane, checkout);
-        else if (!is_ours(lane, row) && row->payer_until_ms <= lane->now_ms && !is_over)
+        else if (!has_payer && !is_over) /* our own, too: we may have been asleep, and somebody else at it */
             take_over(lane, checkout);
     }
 }

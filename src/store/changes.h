@@ -29,7 +29,8 @@ enum change_kind {
     CHANGE_HOLD = 3,
     CHANGE_CHECKOUT = 4,
     CHANGE_TICKET = 5,
-    CHANGE_USER = 7,
+    CHANGE_USER =
+        7, /* one who is new; or a mark, because users have no version that would tell which is newer */
     /* Marks: the thing itself is to be read from the store */
     CHANGE_ORGANIZATION = 6,
     CHANGE_EVENT = 8,  /* the event or one of its blocks */

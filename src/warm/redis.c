@@ -357,6 +357,7 @@ static const struct warm_functions redis_functions = {
     .rebuilt = redis_rebuilt,
     .lock = redis_lock,
     .write = redis_write,
+    .nudge = redis_nudge,
     .occupancy = redis_occupancy,
     .read = redis_read,
     .remove_members = redis_remove_members,

@@ -85,6 +85,7 @@ void waiter_end(struct waiter *waiter, enum warm_outcome outcome); /* tells, and
 enum err redis_lock(struct warm *warm, struct warm_round *round);
 enum err redis_read(struct warm *warm, struct warm_read *read);
 void redis_write(struct warm *warm, const struct warm_write *writes, int32_t count);
+void redis_nudge(struct warm *warm);
 void redis_occupancy(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                      const char *json, size_t size);
 void redis_remove_members(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,

@@ -40,6 +40,11 @@ void warm_write(struct warm *warm, const struct warm_write *writes, int32_t coun
         warm->functions->write(warm, writes, count);
 }
 
+void warm_nudge(struct warm *warm)
+{
+    warm->functions->nudge(warm);
+}
+
 void warm_occupancy(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                     const char *json, size_t size)
 {

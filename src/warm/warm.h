@@ -145,6 +145,8 @@ struct warm_write {
 
 /* All of one batch. Copied at once. Dropped while OPEN, or when more is queued than fits: a sweep makes it good. */
 void warm_write(struct warm *warm, const struct warm_write *writes, int32_t count);
+/* Tells the other nodes that there is something to follow: for a batch that changed no seat. */
+void warm_nudge(struct warm *warm);
 /* The occupancy key of an event; lives for 10 s, deleted by every write that changes a seat. */
 void warm_occupancy(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                     const char *json, size_t size);

@@ -13,6 +13,7 @@ struct warm_functions {
     void (*rebuilt)(struct warm *warm);
     enum err (*lock)(struct warm *warm, struct warm_round *round);
     void (*write)(struct warm *warm, const struct warm_write *writes, int32_t count);
+    void (*nudge)(struct warm *warm);
     void (*occupancy)(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                       const char *json, size_t size);
     enum err (*read)(struct warm *warm, struct warm_read *read);

@@ -415,6 +415,20 @@ void redis_write(struct warm *warm, const struct warm_write *writes, int32_t cou
     }
 }
 
+void redis_nudge(struct warm *warm)
+{
+    struct redis *redis = redis_of(warm);
+    if (redis->breaker.state == WARM_OPEN || !link_has_room(&redis->link))
+        return;
+    struct buf *out = &redis->link.out;
+    redis->wanted = true;
+    resp_array(out, 3);
+    resp_text(out, "PUBLISH");
+    resp_text(out, "occupancy:nudge");
+    resp_text(out, redis->node);
+    link_owe_nobody(&redis->link, 1);
+}
+
 void redis_occupancy(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                      const char *json, size_t size)
 {

@@ -273,6 +273,7 @@ void check_step(struct world *world)
     check_rates(world);
     check_closed_events(world);
     check_overdue(world);
+    registry_check_locks(world);
     gateway_check(world, false);
 }
 

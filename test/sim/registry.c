@@ -10,7 +10,9 @@
 
 enum {
     ORPHAN_MS_MAX = 60000, /* longer ago than the last reconciliation: it should have found it */
-    BACK_MS_MAX = 60000,   /* a breaker that opened last, and everything written anew */
+    STEADY_MS = 5000,      /* after bad weather, all that was late has come */
+    NEW_MS = 2000,
+    BACK_MS_MAX = 60000, /* a breaker that opened last, and everything written anew */
 };
 
 static bool is_back(const struct world *world)
@@ -72,7 +74,9 @@ static void check_lock(struct world *world, const struct seat_row *seat)
     if (is_there)
         value_read_lock(lock->text, strlen(lock->text), &found);
     bool is_theirs = found.readable && uuid_equal(&found.found_hold_id, &seat->hold_id);
-    if (seat->state == SEAT_HELD && seat->held_until_ms > world->now_ms && !is_theirs)
+    /* One of a try that came later and failed is left to die: it keeps nobody out who would get the seat. */
+    bool is_later = found.readable && uuid_compare(&found.found_hold_id, &seat->hold_id) > 0;
+    if (seat->state == SEAT_HELD && seat->held_until_ms > world->now_ms && !is_theirs && !is_later)
         world_fail(world, "Redis has no lock of an active hold");
     const struct sim_hold *hold = found.readable ? world_hold(world, &found.found_hold_id) : NULL;
     bool is_active = hold != NULL && hold->row.state == HOLD_ACTIVE;
@@ -89,6 +93,25 @@ static void check_seats(struct world *world, const struct sim_event *event)
         if ((seat != NULL && seat->taken) != (row->state != SEAT_AVAILABLE))
             world_fail(world, "Redis has another bit than the seat");
         check_lock(world, row);
+    }
+}
+
+void registry_check_locks(struct world *world)
+{
+    if (world->redis == NULL || !world->fine || !is_back(world))
+        return;
+    size_t position = 0;
+    const struct sim_hold *hold;
+    while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
+        const struct hold_row *row = &hold->row;
+        bool made_in_fine_weather = row->created_ms > world->fine_ms + STEADY_MS;
+        if (row->state != HOLD_ACTIVE || !made_in_fine_weather || world->now_ms - row->created_ms < NEW_MS)
+            continue;
+        const struct sim_event *event = world_event(world, &row->event_id);
+        for (int32_t i = 0; i < event->seat_count; i++) {
+            if (uuid_equal(&event->seats[i].row.id, &row->seat_id))
+                check_lock(world, &event->seats[i].row);
+        }
     }
 }
 

@@ -12,8 +12,8 @@ static void change_store(struct node *node)
     struct sim_faults faults = {
         .fail = bad ? 100 : 5,
         .lose_before = bad ? 60 : 3,
-        .lose_after = bad ? 60 : 3,
-        .stay_unknown = bad ? 400 : 50,
+        .lose_after = bad ? 150 : 5,
+        .stay_unknown = bad ? 700 : 50,
         .lookup_fail = bad ? 50 : 2,
         .locked = world->shared && rng_below(&world->rng, 2) == 0 ? 300 : 0,
         .delay_ms_max = bad ? 800 : 10,

@@ -198,8 +198,9 @@ void memory_check_settled(struct world *world); /* nothing under way: every node
 void memory_check_at_rest(struct world *world); /* nothing is left */
 
 /* ---- registry.c: what Redis says ---- */
-void registry_reconcile(struct world *world); /* asks for it to be put right, and waits for that */
-void registry_check(struct world *world);     /* it is what is committed */
+void registry_reconcile(struct world *world);   /* asks for it to be put right, and waits for that */
+void registry_check_locks(struct world *world); /* those taken while nothing failed are there */
+void registry_check(struct world *world);       /* it is what is committed */
 
 /* ---- checks.c: the promises. A broken one ends the run. ---- */
 void check_step(struct world *world);    /* after every step */

@@ -308,6 +308,13 @@ static void sim_write_all(struct warm *warm, const struct warm_write *writes, in
         request_free(request);
 }
 
+static void sim_nudge(struct warm *warm)
+{
+    struct sim_node *node = node_of(warm);
+    if (node->state != WARM_OPEN && !node->sim->away)
+        nudge_others(node);
+}
+
 /* Nothing but other programs reads the occupancy. */
 static void sim_occupancy(struct warm *warm, const struct uuid *org_id, const struct uuid *event_id,
                           const char *json, size_t size)
@@ -343,6 +350,7 @@ static const struct warm_functions sim_functions = {
     .rebuilt = sim_rebuilt,
     .lock = sim_lock_round,
     .write = sim_write_all,
+    .nudge = sim_nudge,
     .occupancy = sim_occupancy,
     .read = sim_ask,
     .remove_members = sim_remove_members,
