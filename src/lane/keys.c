@@ -31,6 +31,8 @@ static enum decision answer_kept(struct lane *lane, struct command *command,
         lane_reply(lane, command);
         return DECIDED;
     }
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED; /* another node may have answered it: what it speaks of must be known here */
     command->result = (struct result){.now_ms = lane->now_ms};
     if (!result_unpack(lane, command, lookup->result, lookup->result_size)) {
         command->result.err = ERR_INTERNAL;

@@ -16,6 +16,7 @@
 
 enum {
     TURN_INTERVAL_MS = 1000, /* a turn at least this often: timers have a second's grain */
+    GATHER_MS = 1,           /* while a batch commits, the next one gathers for this long at a time */
 };
 
 struct uuid lane_make_id(struct lane *lane)
@@ -489,6 +490,12 @@ static void *lane_run(void *argument)
             int64_t warm_ms = (lane->warm_next_us - clock_monotonic_us() + 999) / 1000;
             wait_ms = warm_ms < wait_ms ? warm_ms : wait_ms;
         }
+        /* While a batch commits there is no hurry: being woken for every single command would cost more than all
+         * else about it. */
+        bool gathers = lane->in_flight > 0;
+        fds[0].fd = gathers ? -1 : lane->inbox.fd;
+        if (gathers && wait_ms > GATHER_MS)
+            wait_ms = GATHER_MS;
         if (wait_ms > 0 && poll(fds, COUNT_OF(fds), (int)wait_ms) < 0 && errno != EINTR)
             log_write(LOG_ERROR, "the lane cannot wait", "\"errno\":%d", errno);
     }

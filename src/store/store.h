@@ -235,7 +235,6 @@ enum lookup_kind {
     LOOKUP_DUE_HOLDS,
     LOOKUP_EVENT, /* with its layout: the ids of its seats, not what became of them */
     LOOKUP_USER,
-    LOOKUP_ORG,
     LOOKUP_DELIVERY,
 };
 
@@ -243,7 +242,7 @@ struct store_lookup {
     struct list node; /* the store's, while it has the lookup */
     enum lookup_kind kind;
     struct uuid org_id;
-    struct uuid id;   /* of the hold, checkout, event, user or organization */
+    struct uuid id;   /* of the hold, checkout, event or user */
     const char *name; /* LOOKUP_DELIVERY */
     uint8_t key[32];  /* LOOKUP_KEY */
     int64_t
@@ -271,7 +270,6 @@ struct store_lookup {
     int32_t seat_count;
     int64_t holds_ever;
     struct user_row user;         /* LOOKUP_USER */
-    struct org_row org;           /* LOOKUP_ORG */
     struct delivery_row delivery; /* LOOKUP_DELIVERY */
 };
 

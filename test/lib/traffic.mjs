@@ -336,8 +336,9 @@ export class Scene {
       `node ${index} to agree with the store`,
       async () => {
         const stored = new Map(this.nodes.select(`SELECT id, status FROM seats WHERE event_id = '${event.id}'`));
-        const seen = await event.list(this.nodes.at(index, this.organization.admin));
-        return seen.every((seat) => stored.get(seat.seat_id) === seat.status);
+        const answer = await this.nodes.at(index, this.organization.admin).get(`${event.path}/seats`);
+        if (answer.status === 404) return false; // it has not heard of the event yet
+        return ok(answer).every((seat) => stored.get(seat.seat_id) === seat.status);
       },
       30000,
       100,

@@ -12,9 +12,8 @@
 
 enum {
     OVER_MS_MAX = 2 * WORLD_SKEW_MS_MAX + 1000,
-    SETTLE_MS = 12000,                      /* after bad weather every payment has somebody who asks for it */
-    STEADY_MS = PAYER_LEASE_MS + SETTLE_MS, /* and it stays with them */
-    PAYER_LATE_MS_MAX = 5000,               /* a sweep, a commit, and clocks that differ */
+    SETTLE_MS = 4000,         /* after bad weather every payment has somebody who asks for it, soon */
+    PAYER_LATE_MS_MAX = 3500, /* a sweep, a commit, and clocks that differ */
     PAYMENT_OVER_MS_MAX = PAYER_LEASE_MS + PAYER_LATE_MS_MAX,
 };
 
@@ -86,7 +85,8 @@ void gateway_charge(void *context, const struct lane_charge *charge)
         world_fail(world, "money was asked for a closed event");
     if (!is_over)
         check_holds(world, &stored->row);
-    if (world->shared && charge->attempt > 1 && world->fine && world->now_ms - world->fine_ms > STEADY_MS)
+    if (world->shared && charge->attempt > 1 && world->fine &&
+        stored->row.paying_since_ms > world->fine_ms + SETTLE_MS)
         world_fail(world, "a payment was taken over from a node that is well");
     struct account *account = account_of(world, &charge->checkout_id);
     if (account->amount_cents != 0 && account->amount_cents != charge->amount_cents)

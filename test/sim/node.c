@@ -3,6 +3,7 @@
  * own idea of the time. It can be killed, and it can stop for a while. */
 #include <stdlib.h>
 
+#include "lane/lane_int.h"
 #include "world.h"
 
 static void node_lost(void *context)
@@ -84,7 +85,8 @@ void node_turn(struct node *node)
     struct world *world = node->world;
     if (node_is_frozen(node))
         return;
-    if (node->frozen_until_ms != 0)
+    /* While it does not know what became of its own, it learns nothing of the others either. */
+    if (node->frozen_until_ms != 0 || node->lane->unknown_count > 0)
         node->thawed_ms = world->now_ms;
     node->frozen_until_ms = 0;
     lane_turn(node->lane, world->now_ms + node->skew_ms);

@@ -98,13 +98,17 @@ static void check_seats(struct world *world, const struct sim_event *event)
 
 void registry_check_locks(struct world *world)
 {
-    if (world->redis == NULL || !world->fine || !is_back(world))
+    if (world->redis == NULL)
         return;
+    if (!world->fine || !is_back(world)) {
+        world->steady_ms = world->now_ms + STEADY_MS;
+        return;
+    }
     size_t position = 0;
     const struct sim_hold *hold;
     while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
         const struct hold_row *row = &hold->row;
-        bool made_in_fine_weather = row->created_ms > world->fine_ms + STEADY_MS;
+        bool made_in_fine_weather = row->created_ms > world->steady_ms;
         if (row->state != HOLD_ACTIVE || !made_in_fine_weather || world->now_ms - row->created_ms < NEW_MS)
             continue;
         const struct sim_event *event = world_event(world, &row->event_id);

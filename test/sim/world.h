@@ -55,7 +55,7 @@ struct node {
     struct lane *lane;
     int64_t skew_ms;         /* its clock is wrong by so much */
     int64_t frozen_until_ms; /* it has no turns before; then it goes on with what it remembers */
-    int64_t thawed_ms;       /* when it had its first turn after that */
+    int64_t thawed_ms;       /* when it was last held up: by that, or by a commit whose outcome was lost */
     int64_t started_ms;      /* when this lane began: what it does not remember is not counted */
     int32_t in_flight;       /* commands not answered yet */
     bool crashing;           /* answers mean nothing: the node is dead */
@@ -129,6 +129,7 @@ struct world {
     int32_t ending_count; /* of those, admins' that may end anybody's hold */
     bool fine;            /* no faults … */
     int64_t fine_ms;      /* … since then */
+    int64_t steady_ms;    /* all nodes use Redis since then, and nothing is lost */
     bool quiet;           /* and no new commands: everything must come to rest */
     /* What happened, for the closing line */
     int64_t posted, granted, refused, failed, unknown, restarts, freezes, sold;

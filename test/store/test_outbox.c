@@ -233,14 +233,9 @@ static void test_event_without_a_layout_has_no_document(void **state)
     assert_int_equal(lookup.holds_ever, 0);
 }
 
-static void test_organization_and_user_are_looked_up(void **state)
+static void test_user_is_looked_up(void **state)
 {
     struct fixture *f = *state;
-    struct store_lookup org = lookup_run(f, LOOKUP_ORG, &f->org_id);
-    assert_true(org.found);
-    assert_true(uuid_equal(&org.org.id, &f->org_id));
-    assert_string_equal(org.org.name, "Theatre");
-    assert_int_equal(org.org.created_ms, f->now_ms);
     struct store_lookup user = lookup_run(f, LOOKUP_USER, &f->user_id);
     assert_true(user.found);
     assert_true(uuid_equal(&user.user.id, &f->user_id));
@@ -256,7 +251,6 @@ static void test_lookups_find_nothing_of_another_organization(void **state)
     fixture_new_tenant(f);
     assert_false(lookup_run(f, LOOKUP_EVENT, &event).found);
     assert_false(lookup_run(f, LOOKUP_USER, &user).found);
-    assert_false(lookup_run(f, LOOKUP_ORG, &nobody).found);
     assert_false(lookup_run(f, LOOKUP_EVENT, &nobody).found);
 }
 
@@ -270,7 +264,7 @@ int main(void)
         TEST(test_dead_letters_are_an_organizations_own_unless_all_are_asked_for),
         OVER_EVERY_STORE(test_event_comes_with_its_layout_as_admins_left_it),
         OVER_EVERY_STORE(test_event_without_a_layout_has_no_document),
-        OVER_EVERY_STORE(test_organization_and_user_are_looked_up),
+        OVER_EVERY_STORE(test_user_is_looked_up),
         OVER_EVERY_STORE(test_lookups_find_nothing_of_another_organization),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,6 @@ enum {
     X(LOOKUP_EVENT_SEATS, "lookup_event_seats", PG_USE_LOOKUP)            \
     X(LOOKUP_HOLD, "lookup_hold", PG_USE_LOOKUP)                          \
     X(LOOKUP_KEY, "lookup_key", PG_USE_LOOKUP)                            \
-    X(LOOKUP_ORGANIZATION, "lookup_organization", PG_USE_LOOKUP)          \
     X(LOOKUP_USER, "lookup_user", PG_USE_LOOKUP)                          \
     X(CHANGE_FOLLOW, "change_follow", PG_USE_FOLLOW)                      \
     X(QUERY_ANALYTICS, "query_analytics", PG_USE_QUERY)                   \

@@ -81,10 +81,6 @@ static int lookup_send(struct pg_connection *connection, struct pg_params *p,
         pg_set_uuid(p, 1, &lookup->id);
         (void)pg_send(connection, PG_LOOKUP_USER, p);
         return number;
-    case LOOKUP_ORG:
-        pg_set_uuid(p, 0, &lookup->id);
-        (void)pg_send(connection, PG_LOOKUP_ORGANIZATION, p);
-        return number;
     case LOOKUP_DELIVERY:
         pg_set_text(p, 0, lookup->name);
         (void)pg_send(connection, PG_LOOKUP_DELIVERY, p);
@@ -191,11 +187,6 @@ static bool lookup_read(PGresult *const *results, struct store_lookup *lookup)
         lookup->found = PQntuples(results[0]) > 0;
         if (lookup->found)
             pg_row_read_user(results[0], 0, &lookup->user);
-        return true;
-    case LOOKUP_ORG:
-        lookup->found = PQntuples(results[0]) > 0;
-        if (lookup->found)
-            pg_row_read_organization(results[0], 0, lookup->arena, &lookup->org);
         return true;
     case LOOKUP_DELIVERY:
         lookup->found = PQntuples(results[0]) > 0;

@@ -98,16 +98,6 @@ static void read_user(struct sim_store *sim, struct store_lookup *lookup)
         lookup->user = *user;
 }
 
-static void read_org(struct sim_store *sim, struct store_lookup *lookup)
-{
-    const struct org_row *org = map_get(&sim->database->tables.orgs, &lookup->id);
-    lookup->found = org != NULL;
-    if (org == NULL)
-        return;
-    lookup->org = *org;
-    lookup->org.name = arena_text(lookup->arena, org->name);
-}
-
 static void read_delivery(struct sim_store *sim, struct store_lookup *lookup)
 {
     const struct sim_delivery *delivery = sim_find_delivery(&sim->database->tables, lookup->name);
@@ -163,9 +153,6 @@ void sim_tables_lookup(struct sim_store *sim, struct store_lookup *lookup)
         break;
     case LOOKUP_USER:
         read_user(sim, lookup);
-        break;
-    case LOOKUP_ORG:
-        read_org(sim, lookup);
         break;
     case LOOKUP_DELIVERY:
         read_delivery(sim, lookup);

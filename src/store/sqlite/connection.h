@@ -81,7 +81,6 @@ enum {
     X(LOOKUP_EVENT, "lookup_event", USE_LOOKUP)                     \
     X(LOOKUP_EVENT_SEATS, "lookup_event_seats", USE_LOOKUP)         \
     X(LOOKUP_USER, "lookup_user", USE_LOOKUP)                       \
-    X(LOOKUP_ORGANIZATION, "lookup_organization", USE_LOOKUP)       \
     X(LOOKUP_DELIVERY, "lookup_delivery", USE_LOOKUP)               \
     X(CHANGE_ENDS, "change_ends", USE_FOLLOW | USE_LOAD)            \
     X(CHANGE_FOLLOW, "change_follow", USE_FOLLOW)                   \

@@ -196,19 +196,6 @@ static int lookup_user(struct connection *connection, struct store_lookup *looku
     return rc;
 }
 
-static int lookup_org(struct connection *connection, struct store_lookup *lookup)
-{
-    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_ORGANIZATION);
-    bind_uuid(statement, 1, &lookup->id);
-    int rc = lookup_step(statement, lookup);
-    if (lookup->found)
-        lookup->org = (struct org_row){.id = cell_uuid(statement, 0),
-                                       .name = arena_text(lookup->arena, cell_text(statement, 1)),
-                                       .created_ms = cell_int(statement, 2)};
-    (void)sqlite3_reset(statement);
-    return rc;
-}
-
 static int lookup_delivery(struct connection *connection, struct store_lookup *lookup)
 {
     sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_DELIVERY);
@@ -241,8 +228,6 @@ static int lookup_answer(struct connection *connection, struct store_lookup *loo
         return lookup_event(connection, lookup);
     case LOOKUP_USER:
         return lookup_user(connection, lookup);
-    case LOOKUP_ORG:
-        return lookup_org(connection, lookup);
     case LOOKUP_DELIVERY:
         return lookup_delivery(connection, lookup);
     }

@@ -1,3 +1,0 @@
-SELECT id, name, created_at
-FROM organizations
-WHERE id = $1::uuid;
