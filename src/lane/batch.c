@@ -224,6 +224,17 @@ static void remember_missed(struct step *step)
     }
 }
 
+/* Nobody else writes to this store, and still it has something else: somebody's hand was in it. There is no feed to
+ * wait for. */
+static void take_over_seats(struct lane *lane, struct step *step)
+{
+    for (struct seat_write *write = step->unit.seats; write != NULL; write = write->next) {
+        struct step_seat *seat = CONTAINER_OF(write, struct step_seat, write);
+        if (write->missed && write->current.version > 0)
+            hot_put_seat(lane->hot, seat->event, &write->current);
+    }
+}
+
 /* Another node was there first. What it wrote comes by the change feed; then the command is decided again, on that. */
 static void step_missed(struct lane *lane, struct step *step)
 {
@@ -231,6 +242,8 @@ static void step_missed(struct lane *lane, struct step *step)
     seatmap_release(step->new_map);
     step->new_map = NULL;
     struct command *command = step->command;
+    if (!lane->shared)
+        take_over_seats(lane, step);
     follow_missed(lane, step->job == NULL ? command : NULL);
     if (step->job != NULL) {
         job_step_missed(lane, step);

@@ -37,14 +37,16 @@ describe('a node killed', { concurrency: 3 }, () => {
     scenes.push(scene);
     return scene;
   };
+  const sessions = [];
   after(async () => {
+    for (const session of sessions) session.child.kill();
     for (const scene of scenes) await scene.close();
   });
 
   it('under traffic, and started again, more than once', async () => {
-    const scene = await open({ nodes: 3 });
+    const scene = await open();
     const traffic = await scene.play(async (buyers) => {
-      for (const index of [1, 2, 0]) {
+      for (const index of [1, 0]) {
         await scene.nodes.kill9(index);
         await scene.moves(buyers, 15); // those who ask the dead one try another
         await scene.nodes.revive(index);
@@ -60,17 +62,21 @@ describe('a node killed', { concurrency: 3 }, () => {
     const event = await scene.organization.event();
     const registry = new Registry(scene.redis, event);
     await scene.agrees(event, 1);
+    const buyer = scene.nodes.at(1, scene.organization.buyer());
+    // So that the buyer is known: a first request registers its user, which would wait before any lock is asked for.
+    await event.hold(buyer, event.seats[10]);
     const blocker = new Session(scene.nodes.store);
+    sessions.push(blocker);
     await blocker.do('BEGIN; LOCK TABLE batches IN ACCESS EXCLUSIVE MODE;');
     const seats = event.seats.slice(0, 3);
-    const lost = seats.map((seat) => event.reserve(scene.nodes.at(1, scene.organization.buyer()), seat, {}, { limitMs: 5000 }).catch(() => 'no answer'));
+    const lost = event.holdMany(buyer, seats, {}, { limitMs: 5000 }).catch(() => 'no answer');
     await waitFor('the locks', async () => (await Promise.all(seats.map((seat) => registry.lock(seat)))).every((lock) => lock !== null), 5000, 5);
     await scene.nodes.kill9(1);
     await blocker.do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock';");
     await blocker.do('ROLLBACK;');
     await blocker.end();
-    assert.deepEqual(await Promise.all(lost), ['no answer', 'no answer', 'no answer']);
-    assert.equal(scene.activeHolds(event).length, 0, 'nothing was committed');
+    assert.equal(await lost, 'no answer');
+    assert.equal(scene.activeHolds(event).length, 1, 'nothing was committed');
     assert.ok((await registry.lock(seats[0])) !== null, 'the dead node’s lock stands');
     const began = Date.now();
     for (const seat of seats) {

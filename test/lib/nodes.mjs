@@ -77,6 +77,16 @@ export class Nodes {
     );
   }
 
+  /** Waits until every live node says that it can work. */
+  ready() {
+    return waitFor(
+      'every node to be ready',
+      async () => (await Promise.all(this.alive().map((node) => this.readiness(node)))).every((seen) => seen.http === 200),
+      45000,
+      100,
+    );
+  }
+
   async stop() {
     for (const node of this.alive()) await node.stop();
   }

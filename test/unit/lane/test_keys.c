@@ -246,7 +246,7 @@ static void test_a_long_change_of_an_event_is_answered_as_done(void **state)
     for (int32_t i = 0; i < 2000; i++)
         stage_post(ask_seat(stage, i % STAGE_USER_COUNT, i));
     stage_finish(stage);
-    stage_faults(stage, (struct sim_faults){.delay_ms_max = 1500});
+    stage_faults(stage, (struct sim_faults){.delay_ms_max = 1500 * PATIENCE});
     struct ask *cancel = ask_event_state(stage, EVENT_CANCELLED);
     ask_key(cancel, 1, 1);
     int64_t since_ms = stage->now_ms;

@@ -64,7 +64,7 @@ static struct ask *full_result(struct stage *stage)
     result->explanation =
         (struct best_explanation){.adjacent = true, .split = 2, .stranded = 1, .distance = 1.5};
     result->retry_after_seconds = 12;
-    result->counts[2] = 5;
+    result->counts[1] = 5;
     result->now_ms = 123456;
     result->message = "Why it was so.";
     return ask;
