@@ -61,7 +61,8 @@ static bool is_so(const struct world *world, const struct command *command, cons
         return stored->state == HOLD_ACTIVE && stored->held_until_ms == said->held_until_ms;
     if (stored->state == HOLD_ACTIVE)
         return stored->held_until_ms >= said->held_until_ms;
-    return stored->ended_ms >= question_of(command)->asked_ms - WORLD_SKEW_MS_MAX;
+    const struct promise *promise = map_get(&world->promises, &stored->id);
+    return promise == NULL || promise->ended_ms == 0 || promise->ended_ms >= question_of(command)->asked_ms;
 }
 
 static void promise_hold(struct world *world, const struct command *command, const struct hold_view *view)

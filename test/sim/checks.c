@@ -199,11 +199,13 @@ static void check_promises(struct world *world)
 {
     const struct sim_tables *tables = world->tables;
     size_t position = 0;
-    const struct promise *promise;
+    struct promise *promise;
     while ((promise = map_next(&world->promises, &position)) != NULL) {
         const struct sim_hold *hold = map_get(&tables->holds, &promise->hold_id);
         if (hold == NULL)
             world_fail(world, "an acknowledged hold is gone");
+        if (hold->row.state != HOLD_ACTIVE && promise->ended_ms == 0)
+            promise->ended_ms = world->now_ms;
         if (hold->row.state == HOLD_ACTIVE && hold->row.held_until_ms < promise->held_until_ms)
             world_fail(world, "an acknowledged hold got shorter");
         if (hold->row.state == HOLD_EXPIRED && hold->row.ended_ms < promise->held_until_ms)

@@ -40,6 +40,7 @@ struct promise {
     struct uuid user_id;
     int32_t seat_index;
     int64_t held_until_ms; /* as promised last */
+    int64_t ended_ms;      /* when it was first seen to have ended; 0: it has not */
     bool given_back;       /* an end of it was acknowledged */
     bool may_have_ended;   /* somebody asked for something that ends it, answered or not */
 };
