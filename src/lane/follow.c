@@ -217,6 +217,7 @@ bool follow_must_wait(struct lane *lane, struct command *command, enum err err)
     case ERR_NO_ACTIVE_HOLDS:
     case ERR_HOLDS_EXPIRED:
     case ERR_HOLD_LIMIT_REACHED:
+    case ERR_RATE_LIMITED: /* it may be theirs already */
     case ERR_BLOCK_AT_CAPACITY:
     case ERR_NOT_ENOUGH_SEATS:
     case ERR_PAYMENT_IN_PROGRESS:

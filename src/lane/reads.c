@@ -115,6 +115,8 @@ enum decision decide_holds_list(struct lane *lane, struct command *command)
 enum decision decide_hold_get(struct lane *lane, struct command *command)
 {
     command->result = (struct result){0};
+    if (!follow_is_fresh(lane, command))
+        return DEFERRED;
     struct hot_hold *hold = hot_hold(lane->hot, &command->actor.org_id, &command->id);
     if (hold == NULL || !lane_may_act_for(command, &hold->user->user_id))
         return answer_read(lane, command, ERR_HOLD_NOT_FOUND);

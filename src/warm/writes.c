@@ -126,11 +126,8 @@ static void put_end_chunk(struct group *group, const struct warm_write *const *e
     for (int32_t i = 0; i < count; i++) {
         write_ids(ends[i], &ids);
         resp_bulk(group->out, ids.hold, KEY_ID_SIZE);
-        if (ends[i]->kind == WARM_UNLOCKED)
-            RESP_WORD(group->out, "0", "");
-        else
-            value_put_member(group->out, &group->redis->times, ids.seat, ids.hold, ids.user,
-                             ends[i]->held_until_ms);
+        value_put_member(group->out, &group->redis->times, ids.seat, ids.hold, ids.user,
+                         ends[i]->held_until_ms);
     }
     group_script_end(group, begin);
 }

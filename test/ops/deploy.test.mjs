@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
@@ -101,7 +101,9 @@ describe('the systemd unit', () => {
       return;
     }
     const directory = tempDir();
-    writeFileSync(join(directory, 'holdfast.service'), unit.replace('/usr/local/bin/holdfast', binary));
+    const program = join(directory, 'holdfast'); // the path of the real one may have a space in it
+    symlinkSync(binary, program);
+    writeFileSync(join(directory, 'holdfast.service'), unit.replace('/usr/local/bin/holdfast', program));
     mkdirSync(join(directory, 'holdfast.service.d'));
     cpSync(path('ops/systemd/webhook.conf'), join(directory, 'holdfast.service.d/webhook.conf'));
     const { status, output } = tool('systemd-analyze', ['verify', '--man=no', join(directory, 'holdfast.service')]);

@@ -108,7 +108,7 @@ int main(int count, char **arguments)
     rest(&world);
     const struct sim_tables *tables = world.tables;
     /* Who does nothing breaks no promise. */
-    if (steps >= 5000 && (world.granted < (int64_t)steps / 100 || world.sold == 0))
+    if (steps >= 10000 && (world.granted < (int64_t)steps / 100 || world.sold == 0))
         world_fail(&world, "hardly anything was granted");
     printf("seed %llu: %d nodes, %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, "
            "%lld failed, "

@@ -1,26 +1,19 @@
 -- Takes away what belongs to holds that have ended, and nothing that belongs to another.
 -- KEYS: the event's members; then for each hold: lock, hold, meta.
--- ARGV: for each hold: its id; its member, or nothing if only the lock is meant.
+-- ARGV: for each hold: its id; its member.
 local members = {'ZREM', KEYS[1]}
 for i = 1, #ARGV, 2 do
     local hold, member, key = ARGV[i], ARGV[i + 1], 2 + 3 * (i - 1) / 2
-    local gone = {'DEL'}
+    local gone = {'DEL', KEYS[key + 2]}
     local found = redis.pcall('GET', KEYS[key])
     if type(found) == 'string' and string.match(found, '"hold_id"%s*:%s*"([%x%-]+)"') == hold then
-        gone[2] = KEYS[key]
+        gone[#gone + 1] = KEYS[key]
     end
-    if member ~= '' then
-        found = redis.pcall('GET', KEYS[key + 1])
-        if type(found) == 'string' and string.sub(found, 1, #hold) == hold then
-            gone[#gone + 1] = KEYS[key + 1]
-        end
-        gone[#gone + 1] = KEYS[key + 2]
-        members[#members + 1] = member
+    found = redis.pcall('GET', KEYS[key + 1])
+    if type(found) == 'string' and string.sub(found, 1, #hold) == hold then
+        gone[#gone + 1] = KEYS[key + 1]
     end
-    if #gone > 1 then
-        redis.call(unpack(gone))
-    end
+    redis.call(unpack(gone))
+    members[#members + 1] = member
 end
-if #members > 2 then
-    redis.call(unpack(members))
-end
+redis.call(unpack(members))

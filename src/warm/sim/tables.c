@@ -194,14 +194,13 @@ static void write_end(struct warm_sim *sim, const struct warm_write *write)
     struct uuid owner;
     if (lock_owner(sim, &write->seat_id, &owner) && uuid_equal(&owner, &write->hold_id))
         lock_delete(sim, &write->seat_id);
-    if (write->kind == WARM_UNLOCKED)
-        return;
     const struct warm_sim_hold *hold = hold_find(sim, &write->seat_id);
     if (hold != NULL && uuid_equal(&hold->hold_id, &write->hold_id))
         free(map_remove(&sim->tables.holds, &write->seat_id));
     struct warm_member member = member_of(write, write->held_until_ms);
     sim_remove_member(sim, &member);
-    bit_set(sim, write);
+    if (write->kind != WARM_UNLOCKED)
+        bit_set(sim, write);
 }
 
 /* As keep_holds.lua: what is another's is overwritten only if that is older; an extension touches only its own. */

@@ -64,7 +64,7 @@ void stage_pass(struct stage *stage, int64_t ms)
 
 void stage_finish(struct stage *stage)
 {
-    for (int i = 0; i < 20000 && stage->waiting_count > 0; i++) {
+    for (int i = 0; i < 20000 * PATIENCE && stage->waiting_count > 0; i++) {
         stage->now_ms++;
         stage_turn(stage);
     }

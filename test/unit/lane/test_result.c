@@ -126,7 +126,7 @@ static void test_everything_kept_comes_back(void **state)
     assert_int_equal(b->explanation.split, 2);
     assert_true(b->explanation.distance == 1.5);
     assert_int_equal(b->retry_after_seconds, 12);
-    assert_int_equal(b->counts[2], 5);
+    assert_int_equal(b->counts[1], 5);
     assert_int_equal(b->now_ms, 123456);
     assert_string_equal(b->message, "Why it was so.");
 }
