@@ -90,7 +90,8 @@ static enum err api_identify(struct api_call *call)
     call->token_expires_ms = claims.expires_ms;
     if (uuid_is_nil(&claims.org_id))
         return claims.role == ROLE_OPERATOR ? ERR_OK : ERR_UNAUTHORIZED;
-    if (!directory_has_org(call->api->config.directory, &claims.org_id))
+    call->org_is_unknown = !directory_has_org(call->api->config.directory, &claims.org_id);
+    if (call->org_is_unknown)
         return ERR_UNAUTHORIZED;
     switch (directory_user(call->api->config.directory, &claims.org_id, &claims.user_id)) {
     case USER_DISABLED:
@@ -180,6 +181,16 @@ static bool api_needs_token(struct http_request *request, const struct api_acces
     return !(access->flags & API_OPEN);
 }
 
+static enum err api_admit(struct api_call *call, const struct api_access *access)
+{
+    enum err err = api_identify(call);
+    if (err == ERR_OK)
+        err = api_authorize(call, access);
+    if (err == ERR_OK)
+        call->actor.user_agent = clean_user_agent(call);
+    return err;
+}
+
 void api_on_headers(struct http_request *request)
 {
     const struct api_access *access = http_route(request)->context;
@@ -191,11 +202,46 @@ void api_on_headers(struct http_request *request)
     call->actor.request_id = http_request_id(request);
     if (!api_needs_token(request, access))
         return;
-    enum err err = api_identify(call);
-    if (err == ERR_OK)
-        err = api_authorize(call, access);
+    enum err err = api_admit(call, access);
+    /* The token is good; another node may have made its organization a moment ago. */
+    if (err != ERR_OK && !(call->org_is_unknown && api_may_sync(call)))
+        api_fail(call, err);
+}
+
+/* The body is in. */
+void api_on_request(struct http_request *request)
+{
+    struct api_call *call = api_call(request);
+    if (call->org_is_unknown)
+        api_sync(call);
+    else
+        http_route(request)->handler(request);
+}
+
+/* ---- Bringing memory up to date, where other nodes write to the store too ---- */
+
+bool api_may_sync(const struct api_call *call)
+{
+    return call->api->config.shared && !call->is_synced && !call->has_command;
+}
+
+static void api_on_synced(struct http_request *request)
+{
+    struct api_call *call = api_call(request);
+    enum err err = call->command.result.err;
+    command_deinit(&call->command);
+    call->has_command = false;
+    if (err == ERR_OK && api_needs_token(request, http_route(request)->context))
+        err = api_admit(call, http_route(request)->context);
     if (err != ERR_OK)
         api_fail(call, err);
     else
-        call->actor.user_agent = clean_user_agent(call);
+        http_route(request)->handler(request);
+}
+
+void api_sync(struct api_call *call)
+{
+    call->is_synced = true;
+    command_init(&call->command, COMMAND_SYNC, http_arena(call->http));
+    api_defer_command(call, api_on_synced);
 }

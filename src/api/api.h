@@ -47,6 +47,7 @@ struct api_demo {
 struct api_config { /* borrows everything */
     struct order *order;
     struct store *store;
+    bool shared; /* other nodes write to the store too */
     struct directory *directory;
     struct feed *feed;
     struct auth *auth;

@@ -44,6 +44,8 @@ struct api_call {
     struct actor actor;
     struct uuid token_org_id; /* an operator may act elsewhere */
     int64_t token_expires_ms;
+    bool org_is_unknown; /* the token's organization, to this node */
+    bool is_synced;      /* memory was brought up to date for this call */
     /* What is wrong with the request: details of a 400 */
     const char *field;
     const char *message;
@@ -58,6 +60,11 @@ struct api_call {
 
 /* admit.c: the token and the role */
 void api_on_headers(struct http_request *request);
+void api_on_request(struct http_request *request);
+/* Something is not known here that another node may have made a moment ago: memory is brought up to date and the route's
+ * handler runs once more. Only if it may. */
+bool api_may_sync(const struct api_call *call);
+void api_sync(struct api_call *call);
 /* An operator acts in the organization of the event; others and unknown events change nothing. */
 void api_adopt_event_org(struct api_call *call, const struct uuid *event_id);
 /* False, and a reply, if the caller acts in no organization. */
@@ -68,6 +75,8 @@ bool api_act_for(struct api_call *call, const struct uuid *user_id);
 /* call.c: asking and answering */
 struct api_call *api_call(struct http_request *request);
 void api_submit(struct api_call *call, void (*on_success)(struct api_call *call));
+/* The command as it is, with the caller's actor; `on_result` on the loop, when it is done. */
+void api_defer_command(struct api_call *call, void (*on_result)(struct http_request *request));
 void api_query(struct api_call *call, void (*on_success)(struct api_call *call));
 void api_write_error(struct http_request *request, enum err err, struct buf *out);
 void api_fail(struct api_call *call, enum err err);

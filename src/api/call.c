@@ -101,12 +101,18 @@ void api_submit(struct api_call *call, void (*on_success)(struct api_call *call)
         command_deinit(command);
         return;
     }
+    call->on_success = on_success;
+    api_defer_command(call, api_on_result);
+}
+
+void api_defer_command(struct api_call *call, void (*on_result)(struct http_request *request))
+{
+    struct command *command = &call->command;
     command->actor = call->actor;
     command->owner = call;
     command->on_done = api_on_done;
     call->has_command = true;
-    call->on_success = on_success;
-    http_defer(call->http, api_on_result);
+    http_defer(call->http, on_result);
     enum err err = order_submit(call->api->config.order, command);
     if (err != ERR_OK) {
         command->result.err = err;

@@ -106,17 +106,17 @@ bool api_path_event(struct api_call *call, struct event_view *out)
     struct uuid event_id;
     if (!api_path_uuid(call, "event", &event_id))
         return false;
-    if (!directory_event(call->api->config.directory, &call->actor.org_id, &event_id, http_arena(call->http),
-                         out)) {
-        api_fail(call, ERR_EVENT_NOT_FOUND);
-        return false;
-    }
-    if (!event_is_visible(call, &out->row)) {
+    bool found = directory_event(call->api->config.directory, &call->actor.org_id, &event_id,
+                                 http_arena(call->http), out);
+    if (found && event_is_visible(call, &out->row))
+        return true;
+    if (found)
         seatmap_release(out->map);
+    if (api_may_sync(call))
+        api_sync(call); /* and the handler once more */
+    else
         api_fail(call, ERR_EVENT_NOT_FOUND);
-        return false;
-    }
-    return true;
+    return false;
 }
 
 /* ---- Blocks ---- */

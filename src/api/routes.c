@@ -101,6 +101,7 @@ static void api_fill(struct api *api, struct http_config *config)
 {
     config->context = api;
     config->on_headers = api_on_headers;
+    config->on_request = api_on_request;
     config->write_error = api_write_error;
 }
 

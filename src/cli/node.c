@@ -258,6 +258,7 @@ static enum err start_edge(struct node *node, const struct node_config *config, 
     struct api_config api_config = {
         .order = node->order,
         .store = node->store,
+        .shared = store_is_shared(node->store),
         .directory = node->directory,
         .feed = node->feed,
         .auth = node->auth,

@@ -127,13 +127,22 @@ static enum MHD_Result exchange_take_body(struct http_request *request, const ch
     return MHD_YES;
 }
 
+static void dispatch(struct http_request *request)
+{
+    const struct http_config *config = &request->loop->server->config;
+    if (config->on_request != NULL)
+        config->on_request(request);
+    else
+        request->match.route->handler(request);
+}
+
 static enum MHD_Result exchange_dispatch(struct http_request *request)
 {
     request->is_dispatched = true;
     if (!buf_ok(&request->body))
         http_reply_error(request, ERR_OVERLOADED);
     else
-        request->match.route->handler(request);
+        dispatch(request);
     if (request->is_suspended)
         return MHD_YES;
     CHECK(request->status != 0); /* a handler replies or defers */

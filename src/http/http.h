@@ -43,6 +43,8 @@ struct http_config {
     void *context;             /* http_context() */
     /* Runs when a known route's headers are in. May reply (then the body is not read) or set http_user(). */
     void (*on_headers)(struct http_request *request);
+    /* In place of the route's handler, which it calls, now or after deferring; NULL: the handler itself. */
+    void (*on_request)(struct http_request *request);
     /* Writes the body of an error answer: the API's shape. */
     void (*write_error)(struct http_request *request, enum err err, struct buf *out);
     /* 0: the limits of base/limits.h; tests set them short. */

@@ -45,6 +45,7 @@ enum command_kind {
     COMMAND_HOLDS_LIST,   /* holds_list */
     COMMAND_HOLD_GET,     /* id: hold */
     COMMAND_CHECKOUT_GET, /* id: checkout */
+    COMMAND_SYNC,         /* answered when all that was committed before it came is in memory */
     /* The system's own */
     COMMAND_USER_SEEN,         /* actor's token was seen for the first time */
     COMMAND_PAYMENT_SETTLED,   /* payment */

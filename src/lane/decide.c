@@ -26,6 +26,7 @@ static const decide_function functions[COMMAND_KIND_COUNT] = {
     [COMMAND_HOLDS_LIST] = decide_holds_list,
     [COMMAND_HOLD_GET] = decide_hold_get,
     [COMMAND_CHECKOUT_GET] = decide_checkout_get,
+    [COMMAND_SYNC] = decide_sync,
     [COMMAND_USER_SEEN] = decide_user_seen,
     [COMMAND_PAYMENT_SETTLED] = decide_payment_settled,
     [COMMAND_REFUND_SETTLED] = decide_refund_settled,

@@ -299,6 +299,7 @@ enum decision decide_registry(struct lane *lane, struct command *command);
 enum decision decide_holds_list(struct lane *lane, struct command *command);
 enum decision decide_hold_get(struct lane *lane, struct command *command);
 enum decision decide_checkout_get(struct lane *lane, struct command *command);
+enum decision decide_sync(struct lane *lane, struct command *command);
 
 /* ---- audit.c ---- */
 struct audit_row *step_audit(struct step *step, enum audit_action action, const char *entity_type,

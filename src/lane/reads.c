@@ -149,3 +149,9 @@ enum decision decide_checkout_get(struct lane *lane, struct command *command)
                     lookup->ticket_count);
     return answer_read(lane, command, ERR_OK);
 }
+
+enum decision decide_sync(struct lane *lane, struct command *command)
+{
+    command->result = (struct result){0};
+    return follow_is_fresh(lane, command) ? answer_read(lane, command, ERR_OK) : DEFERRED;
+}
