@@ -167,6 +167,8 @@ int64_t follow_next_ms(const struct lane *lane)
         return INT64_MAX;
     if (follow->answered) /* an event is to be put in place */
         return lane->now_ms + FOLLOW_GAP_MS;
+    if (follow->nudged && follow->next_at_ms > lane->now_ms + FOLLOW_GAP_MS)
+        return lane->now_ms + FOLLOW_GAP_MS; /* a command of this turn wants to know */
     return follow->next_at_ms;
 }
 

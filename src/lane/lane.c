@@ -443,7 +443,8 @@ int64_t lane_turn(struct lane *lane, int64_t now_ms)
     /* 5. Give the batch away; nothing of it leaves before it is committed. */
     int32_t filtering_count = lane->filtering_count;
     batch_submit(lane);
-    if (lane->filtering_count > filtering_count) /* Redis is asked now, not when something else wakes us */
+    /* Redis is asked now, not when something else wakes us. */
+    if (lane->filtering_count > filtering_count || !list_empty(&lane->registry_runs))
         lane->warm_next_us = warm_turn(lane->config.warm, clock_monotonic_us());
     /* 6. Nobody waits longer than the limit. */
     refuse_overdue(lane);

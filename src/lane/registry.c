@@ -3,7 +3,7 @@
  * of no active hold goes. A run goes over one event, a page at a time, between
  * other work:
  *
- *   members ─▶ locks ─▶ bits ─▶ done        (each: read, compare with memory, write)
+ *   members ─▶ holds ─▶ locks ─▶ bits ─▶ done        (each: read, compare with memory, write)
  *
  * There are runs over all events before Redis filters again after it was away,
  * and every SWEEP_REGISTRY_MS; they leave the locks alone, which die by
@@ -22,9 +22,15 @@
 #include "base/metrics.h"
 #include "lane/lane_int.h"
 
-enum { SWEEP_REGISTRY_MS = 30000, RUN_RETRY_MS = 500, RUN_TRY_COUNT_MAX = 5 };
+enum {
+    SWEEP_REGISTRY_MS = 30000,
+    RUN_RETRY_MS = 500,
+    RUN_TRY_COUNT_MAX = 5,
+    HOLDS_PER_PAGE_MAX =
+        512, /* written before Redis is heard from again: what it does not keep up with is dropped */
+};
 
-enum stage { STAGE_MEMBERS, STAGE_LOCKS, STAGE_BITS, STAGE_DONE };
+enum stage { STAGE_MEMBERS, STAGE_HOLDS, STAGE_LOCKS, STAGE_BITS, STAGE_DONE };
 
 struct registry_run {
     struct list node;
@@ -40,7 +46,7 @@ struct registry_run {
     bool answered;        /* the page is to be compared … */
     int64_t fresh_needed; /* … when this question to the change feed is answered */
     uint64_t cursor;      /* STAGE_MEMBERS */
-    int32_t at;           /* STAGE_LOCKS: seat; STAGE_BITS: block */
+    int32_t at;           /* STAGE_HOLDS, STAGE_LOCKS: seat; STAGE_BITS: block */
     uint64_t *seen;       /* bit per seat: its hold is a member */
     int64_t member_count;
     int64_t missing_count;
@@ -62,7 +68,7 @@ static void put_right(struct registry_run *run, const struct warm_write *write)
     warm_write(run->lane->config.warm, write, 1);
 }
 
-static void write_hold(struct registry_run *run, const struct hot_hold *hold)
+static struct warm_write write_of(const struct registry_run *run, const struct hot_hold *hold)
 {
     struct hold_row row;
     hot_hold_row(hold, &row);
@@ -70,6 +76,12 @@ static void write_hold(struct registry_run *run, const struct hot_hold *hold)
         .kind = WARM_HELD, .state = SEAT_HELD, .version = hot_seat_of(hold)->version, .repair = true};
     filter_place(&write, run->event, hold->seat_index);
     filter_hold(&write, &row);
+    return write;
+}
+
+static void write_hold(struct registry_run *run, const struct hot_hold *hold)
+{
+    struct warm_write write = write_of(run, hold);
     put_right(run, &write);
 }
 
@@ -114,12 +126,24 @@ static void compare_members(struct registry_run *run)
     run->member_count += run->read.member_count;
 }
 
-static void write_missing_members(struct registry_run *run)
+/* An admin's run writes every hold again: a member says nothing of the hold's other keys, and the same once more does no
+ * harm. */
+static void write_some_holds(struct registry_run *run)
 {
-    for (int32_t i = 0; i < run->map->layout->seat_count; i++) {
-        const struct hot_hold *hold = run->event->seats[i].hold;
-        if (hold != NULL && !bit_get(run->seen, i) && !run->event->seats[i].busy)
+    bool all = run->command != NULL && !run->only_looks;
+    int32_t count = 0;
+    for (; run->at < run->map->layout->seat_count && count < HOLDS_PER_PAGE_MAX; run->at++) {
+        const struct hot_hold *hold = run->event->seats[run->at].hold;
+        bool seen = bit_get(run->seen, run->at);
+        if (hold == NULL || run->event->seats[run->at].busy || (seen && !all))
+            continue;
+        count++;
+        if (!seen) {
             write_hold(run, hold);
+        } else {
+            struct warm_write write = write_of(run, hold);
+            warm_write(run->lane->config.warm, &write, 1);
+        }
     }
 }
 
@@ -228,6 +252,8 @@ static void page_ask(struct registry_run *run)
     if (run->stage == STAGE_MEMBERS) {
         run->read.kind = WARM_MEMBERS;
         run->read.cursor = run->cursor;
+    } else if (run->stage == STAGE_HOLDS) {
+        run->read.kind = WARM_COUNT; /* only to hear from it */
     } else if (run->stage == STAGE_LOCKS) {
         run->read.kind = WARM_LOCKS;
         run->read.seat_ids = &run->map->seat_ids[run->at];
@@ -261,10 +287,13 @@ static void page_compare(struct registry_run *run)
     case STAGE_MEMBERS:
         compare_members(run);
         run->cursor = run->read.cursor;
-        if (run->cursor == 0) {
-            write_missing_members(run);
+        if (run->cursor == 0)
+            stage_begin(run, STAGE_HOLDS);
+        break;
+    case STAGE_HOLDS:
+        write_some_holds(run);
+        if (run->at >= run->map->layout->seat_count)
             stage_begin(run, run->command != NULL ? STAGE_LOCKS : STAGE_BITS);
-        }
         break;
     case STAGE_LOCKS:
         for (int32_t i = 0; i < run->read.seat_count; i++)

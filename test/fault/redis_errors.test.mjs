@@ -60,9 +60,9 @@ describe('a Redis that answers, but not as it should', () => {
       async (traffic) => {
         const registry = new Registry(scene.redis, scene.busy);
         for (const seat of scene.busy.seats.slice(0, 20)) {
-          await scene.redis.command('DEL', registry.lockKey(seat), registry.holdKey(seat));
-          await scene.redis.command('RPUSH', registry.lockKey(seat), 'not a lock');
-          await scene.redis.command('RPUSH', registry.holdKey(seat), 'not a hold');
+          // In one step: nodes write the same keys meanwhile.
+          const plant = "for _, key in ipairs(KEYS) do redis.call('DEL', key) redis.call('RPUSH', key, 'nothing of ours') end";
+          await scene.redis.command('EVAL', plant, 2, registry.lockKey(seat), registry.holdKey(seat));
         }
         await scene.moves(traffic, 40);
         for (const seat of scene.busy.seats.slice(0, 20)) await scene.redis.command('DEL', registry.lockKey(seat), registry.holdKey(seat));

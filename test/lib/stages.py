@@ -52,7 +52,7 @@ ALONE = {"unit/http-timeouts", "tsan/http-timeouts"}
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0",
     "CMOCKA_MESSAGE_OUTPUT": "TAP",
 }
 

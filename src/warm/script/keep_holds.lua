@@ -2,14 +2,14 @@
 -- KEYS: the event's members; then for each seat: guard, bits, lock, hold, meta.
 -- ARGV: the event; then for each seat the 17 that are named below.
 -- A lock or key of another hold is overwritten only if that hold is older (ids ascend with time), because the store says
--- that the seat is this hold's; 'extend' touches only what is this hold's own.
+-- that the seat is this hold's; 'extend' touches nothing of another hold.
 local function owner(lock)
     return type(lock) == 'string' and string.match(lock, '"hold_id"%s*:%s*"([%x%-]+)"') or nil
 end
 
 local function may_set(mode, holder, hold)
     if mode == 'extend' then
-        return holder == hold
+        return not holder or holder == hold
     end
     return not holder or holder <= hold
 end
