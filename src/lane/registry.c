@@ -233,9 +233,7 @@ static void read_done(struct warm_read *read)
         return;
     }
     run->answered = true;
-    if (run->event->map != run->map)
-        return; /* there is another layout: the run ends with its next turn */
-    run->fresh_needed = page_has_orphans(run) ? follow_next_number(run->lane) : 0;
+    run->fresh_needed = 0;
 }
 
 static void page_ask(struct registry_run *run)
@@ -357,6 +355,17 @@ static void run_end(struct lane *lane, struct registry_run *run, bool done)
     run_free(run);
 }
 
+/* Judged in the very turn in which it is compared: a node may have stood still since the page was read. */
+static bool page_is_ready(struct registry_run *run)
+{
+    struct lane *lane = run->lane;
+    if (!lane->shared || !page_has_orphans(run))
+        return true;
+    if (run->fresh_needed == 0)
+        run->fresh_needed = follow_next_number(lane);
+    return lane->follow.fresh >= run->fresh_needed;
+}
+
 static void run_turn(struct lane *lane, struct registry_run *run)
 {
     if (run->asked)
@@ -366,11 +375,10 @@ static void run_turn(struct lane *lane, struct registry_run *run)
         run_end(lane, run, false);
         return;
     }
-    if (run->answered) {
-        if (lane->shared && lane->follow.fresh < run->fresh_needed)
-            return;
+    if (run->answered && !page_is_ready(run))
+        return;
+    if (run->answered)
         page_compare(run);
-    }
     if (run->stage == STAGE_DONE)
         run_end(lane, run, true);
     else if (lane->now_ms >= run->retry_at_ms)
