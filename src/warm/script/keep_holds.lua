@@ -2,9 +2,10 @@
 -- KEYS: the event's members; then for each seat: guard, bits, lock, hold, meta.
 -- ARGV: the event; then for each seat the 17 that are named below.
 -- A lock or key of another hold is overwritten only if that hold is older (ids ascend with time), because the store says
--- that the seat is this hold's; 'extend' touches nothing of another hold.
-local function owner(lock)
-    return type(lock) == 'string' and string.match(lock, '"hold_id"%s*:%s*"([%x%-]+)"') or nil
+-- that the seat is this hold's; 'extend' touches nothing of another hold. A lock of the user's own goes in any case: a
+-- second try of theirs, made elsewhere a moment later, fails and gives its lock back, and there would be none.
+local function field(lock, name)
+    return type(lock) == 'string' and string.match(lock, '"' .. name .. '"%s*:%s*"([%x%-]+)"') or nil
 end
 
 local function may_set(mode, holder, hold)
@@ -25,7 +26,8 @@ for seat = 0, (#KEYS - 1) / 5 - 1 do
     else
         redis.call('BITFIELD', bits, 'SET', 'u1', place, bit)
         local found = redis.pcall('GET', lock)
-        if type(found) ~= 'table' and may_set(mode, owner(found), hold) then
+        local own = mode ~= 'extend' and field(found, 'user_id') == user
+        if type(found) ~= 'table' and (own or may_set(mode, field(found, 'hold_id'), hold)) then
             redis.call('SET', lock, lock_value, 'PXAT', lock_until)
         end
         found = redis.pcall('GET', hold_key)

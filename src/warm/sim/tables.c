@@ -69,16 +69,14 @@ static void lock_set(struct warm_sim *sim, const struct warm_lock *as)
     lock_set_text(sim, &as->seat_id, text, as->held_until_ms + WARM_LOCK_EXTRA_MS);
 }
 
-/* Whose it is; false: nobody's that can be read. */
-static bool lock_owner(struct warm_sim *sim, const struct uuid *seat_id, struct uuid *hold_id)
+/* Whose it is; not readable: nobody's. */
+static struct warm_lock lock_read(struct warm_sim *sim, const struct uuid *seat_id)
 {
-    const struct warm_sim_lock *lock = lock_find(sim, seat_id);
-    if (lock == NULL)
-        return false;
     struct warm_lock found = {0};
-    value_read_lock(lock->text, strlen(lock->text), &found);
-    *hold_id = found.found_hold_id;
-    return found.readable;
+    const struct warm_sim_lock *lock = lock_find(sim, seat_id);
+    if (lock != NULL)
+        value_read_lock(lock->text, strlen(lock->text), &found);
+    return found;
 }
 
 static void lock_answer(struct arena *arena, const struct warm_sim_lock *found, struct warm_lock *lock)
@@ -191,8 +189,8 @@ static bool bit_set(struct warm_sim *sim, const struct warm_write *write)
 
 static void write_end(struct warm_sim *sim, const struct warm_write *write)
 {
-    struct uuid owner;
-    if (lock_owner(sim, &write->seat_id, &owner) && uuid_equal(&owner, &write->hold_id))
+    struct warm_lock lock = lock_read(sim, &write->seat_id);
+    if (lock.readable && uuid_equal(&lock.found_hold_id, &write->hold_id))
         lock_delete(sim, &write->seat_id);
     const struct warm_sim_hold *hold = hold_find(sim, &write->seat_id);
     if (hold != NULL && uuid_equal(&hold->hold_id, &write->hold_id))
@@ -203,16 +201,21 @@ static void write_end(struct warm_sim *sim, const struct warm_write *write)
         bit_set(sim, write);
 }
 
-/* As keep_holds.lua: what is another's is overwritten only if that is older; an extension touches only its own. */
+/* As keep_holds.lua: what is another's is overwritten only if that is older, or the user's own; an extension touches
+ * nothing of another. */
+static bool may_set(bool extend, bool is_there, int order)
+{
+    return !is_there || (extend ? order == 0 : order <= 0);
+}
+
 static void write_keep(struct warm_sim *sim, const struct warm_write *write)
 {
     if (!bit_set(sim, write))
         return;
     bool extend = write->kind == WARM_EXTENDED && !write->repair;
-    struct uuid owner;
-    bool owned = lock_owner(sim, &write->seat_id, &owner);
-    int order = owned ? uuid_compare(&owner, &write->hold_id) : -1;
-    if (extend ? owned && order == 0 : order <= 0)
+    struct warm_lock lock = lock_read(sim, &write->seat_id);
+    bool own = !extend && lock.readable && uuid_equal(&lock.found_user_id, &write->user_id);
+    if (own || may_set(extend, lock.readable, uuid_compare(&lock.found_hold_id, &write->hold_id)))
         lock_set(sim, &(struct warm_lock){.seat_id = write->seat_id,
                                           .hold_id = write->hold_id,
                                           .user_id = write->user_id,
@@ -220,8 +223,8 @@ static void write_keep(struct warm_sim *sim, const struct warm_write *write)
                                           .held_at_ms = write->created_ms,
                                           .held_until_ms = write->held_until_ms});
     const struct warm_sim_hold *hold = hold_find(sim, &write->seat_id);
-    order = hold != NULL ? uuid_compare(&hold->hold_id, &write->hold_id) : -1;
-    if (extend ? hold != NULL && order == 0 : order <= 0)
+    int order = hold != NULL ? uuid_compare(&hold->hold_id, &write->hold_id) : 0;
+    if (may_set(extend, hold != NULL, order))
         hold_set(sim, write);
     if (write->kind == WARM_EXTENDED && write->previous_until_ms != write->held_until_ms) {
         struct warm_member before = member_of(write, write->previous_until_ms);

@@ -378,11 +378,27 @@ static void test_a_hold_without_its_lock_leaves_that_of_a_newer_one(void **state
     (void)state;
     struct warm_write hold = fixture_hold(&fixture, 4), newer = hold;
     newer.hold_id = fixture_uuid(&fixture);
+    newer.user_id = fixture_uuid(&fixture);
     struct warm_lock lock = fixture_lock_of(&newer);
     fixture_lock(&fixture, &lock, 1);
     warm_write(fixture.warm, &hold, 1);
     fixture_settle(&fixture);
     assert_locked_by(&fixture, &hold, &newer.hold_id);
+}
+
+/* Somebody who asks twice, at two nodes: the try that has the lock fails and gives it back. */
+static void test_a_second_try_of_the_same_user_leaves_the_hold_its_lock(void **state)
+{
+    (void)state;
+    struct warm_write hold = fixture_hold(&fixture, 4), second = hold;
+    second.hold_id = fixture_uuid(&fixture);
+    struct warm_lock lock = fixture_lock_of(&second);
+    fixture_lock(&fixture, &lock, 1);
+    warm_write(fixture.warm, &hold, 1);
+    second.kind = WARM_UNLOCKED;
+    warm_write(fixture.warm, &second, 1);
+    fixture_settle(&fixture);
+    assert_stands(&fixture, &hold);
 }
 
 static void test_a_repair_makes_good_what_was_lost(void **state)
@@ -644,6 +660,7 @@ int main(void)
         cmocka_unit_test_setup(test_an_extension_does_not_touch_the_lock_of_another, setup),
         cmocka_unit_test_setup(test_a_hold_without_its_lock_gets_it, setup),
         cmocka_unit_test_setup(test_a_hold_without_its_lock_leaves_that_of_a_newer_one, setup),
+        cmocka_unit_test_setup(test_a_second_try_of_the_same_user_leaves_the_hold_its_lock, setup),
         cmocka_unit_test_setup(test_a_repair_makes_good_what_was_lost, setup),
         cmocka_unit_test_setup(test_a_repair_does_not_bring_back_an_ended_hold, setup),
         cmocka_unit_test_setup(test_keys_of_another_type_do_not_stop_the_rest, setup),
