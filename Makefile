@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 LISTEN ?= 127.0.0.1:8080
 SEED ?= 1
 STEPS ?= 100000
+BUILD ?= release
 FUZZ_SECONDS ?= 60
 
 help: ## this list
@@ -36,10 +37,11 @@ bench: build ## holds per second over HTTP, next to redis-benchmark
 	@scripts/packages test
 	@scripts/bench
 
-sim: ## one run of the simulator: make sim SEED=7 STEPS=1000000
+SIM = $(if $(filter release,$(BUILD)),build,build/$(BUILD))/test/sim/sim
+sim: ## one run of the simulator: make sim SEED=7 STEPS=1000000 (BUILD=asan: as the tests run it)
 	@scripts/packages build
-	@scripts/build release test/sim/sim
-	@build/test/sim/sim --seed $(SEED) --steps $(STEPS)
+	@scripts/build $(BUILD) test/sim/sim
+	@$(SIM) --seed $(SEED) --steps $(STEPS)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS each
 	@scripts/packages build dev

@@ -49,7 +49,7 @@ struct hot_event {
     int64_t holds_ever;
     int32_t unit_count; /* uncommitted units that touch the event */
     bool exclusive;     /* a change of the event itself waits or is under way … */
-    const void *gate;   /* … for this command */
+    const void *gate;   /* … for this command, or the step it has become */
     bool snapshot_due;  /* something changed since the last snapshot … */
     bool occupancy_due; /* … or since Redis was told the occupancy */
 };

@@ -285,7 +285,8 @@ static void step_mark(struct step *step, bool busy)
         touch->event->unit_count += sign;
     if (step->exclusive != NULL) {
         step->exclusive->exclusive = busy;
-        step->exclusive->gate = busy ? step->command : NULL;
+        /* Not the command's: it may be answered and gone before. */
+        step->exclusive->gate = busy ? step : NULL;
     }
 }
 

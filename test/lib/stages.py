@@ -183,7 +183,7 @@ class Stages:
         program = Program("sim/%d" % seed, ("build/asan/test/sim/sim", "--seed", str(seed), "--steps", SIM_STEPS),
                           SECONDS_MAX, SIM_SECONDS)
         outcome = judge_by_status(await self.crew.run(program),
-                                  "replay it with: make sim SEED=%d STEPS=%s" % (seed, SIM_STEPS))
+                                  "replay it with: make sim SEED=%d STEPS=%s BUILD=asan" % (seed, SIM_STEPS))
         self.tally.count("sim", program.name, outcome, self.crew.log_of(program.name))
 
     async def api(self):

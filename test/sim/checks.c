@@ -32,8 +32,9 @@ void world_fail(struct world *world, const char *what)
     printf("FAILED: %s\nseed %llu, step %lld, simulated time %lld ms\n", what,
            (unsigned long long)world->seed, (long long)world->step,
            (long long)(world->now_ms - 1700000000000));
-    printf("replay: make sim SEED=%llu STEPS=%lld\n", (unsigned long long)world->seed,
-           (long long)world->step + 1);
+    /* A build with sanitizers has longer limits (base/limits.h), so its runs are others. */
+    printf("replay: make sim SEED=%llu STEPS=%lld%s\n", (unsigned long long)world->seed,
+           (long long)world->step + 1, PATIENCE > 1 ? " BUILD=asan" : "");
     fflush(stdout);
     abort();
 }
