@@ -16,7 +16,7 @@
 #include "lane/lane_int.h"
 
 enum {
-    BATCH_UNIT_COUNT_EAGER = 128, /* so many need not wait for the batch before them */
+    BATCH_UNIT_COUNT_EAGER = 64, /* so many need not wait for the batch before them */
     RESOLVE_INTERVAL_MS = 1000,
     STORE_RETRY_MS = 1000, /* what must not be lost is tried again after this … */
     MISS_RETRY_MS = 20,    /* … or this, if another node was there first */

@@ -40,6 +40,7 @@ def one_by_one(postgres):
             SELECT '%s', lpad(to_hex(n), 32, '0')::uuid, '%s', gen_random_uuid(), 1000 + n, 1, n, 1, 'available', '1', n::text
             FROM generate_series(1, 300000) n""" % (org, event))
         postgres.psql(name, "VACUUM ANALYZE seats")
+        postgres.psql(name, "CHECKPOINT")
         seats_per_client = 300000 // clients
         out = subprocess.run(
             [pgbench_tool(), "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(max(3, SECONDS // 2)),
@@ -51,13 +52,13 @@ def one_by_one(postgres):
     return best
 
 
-def over_postgres(postgres, name, *options):
+def over_postgres(postgres, name, connections, *options):
     """A server on a database of its own, under full load."""
     store = postgres.database(name)
     org, _ = fill(store, events=max(2, SECONDS * 45000 // 100000 + 1))
     postgres.psql(name, "CHECKPOINT")
     node = Node(store, *options)
-    result = node.holds_per_second(org, SECONDS)
+    result = node.holds_per_second(org, SECONDS, connections)
     node.stop()
     active = int(postgres.psql(name, "SELECT count(*) FROM seat_holds WHERE status = 'active'"))
     if active < result["held"]:
@@ -65,16 +66,22 @@ def over_postgres(postgres, name, *options):
     return result
 
 
+def best_over_postgres(postgres, name, title, base, *options, must=None):
+    """As many who ask as do it best, as the transaction that it is compared with has, too."""
+    best = 0
+    for connections in (256, 512):
+        result = over_postgres(postgres, "%s_%d" % (name, connections), connections, *options)
+        show_load("%s, %d connections" % (title, connections), result)
+        best = max(best, result["holds_per_second"])
+    show("ratio", "%.1f" % (best / base), "times one seat a transaction", must)
+
+
 def measure_postgres():
     """PostgreSQL with and without Redis, and pgbench with one seat a transaction."""
     postgres, redis = Postgres(), Redis()
     base = one_by_one(postgres)
-    warm = over_postgres(postgres, "with_redis", "--warm", redis.url)
-    show_load("PostgreSQL and Redis", warm)
-    show("ratio", "%.1f" % (warm["holds_per_second"] / base), "times one seat a transaction", "must be 4")
-    cold = over_postgres(postgres, "without_redis")
-    show_load("PostgreSQL alone", cold)
-    show("ratio", "%.1f" % (cold["holds_per_second"] / base), "times one seat a transaction")
+    best_over_postgres(postgres, "with_redis", "PostgreSQL and Redis", base, "--warm", redis.url, must="must be 4")
+    best_over_postgres(postgres, "without_redis", "PostgreSQL alone", base)
 
 
 def measure_away():

@@ -3,8 +3,10 @@ WITH written AS (
     UPDATE seats AS s
     SET status = w.status, held_until = w.held_until, locked_at = w.locked_at, seat_hold_id = w.seat_hold_id,
         ticket_id = w.ticket_id, version = w.version
-    FROM unnest(
-        $1::uuid[], $2::uuid[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::uuid[], $8::uuid[])
+    FROM (
+        SELECT
+            unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::integer[]), unnest($4::text[]), unnest($5::timestamptz[]),
+            unnest($6::timestamptz[]), unnest($7::uuid[]), unnest($8::uuid[]))
         AS w (organization_id, id, version, status, held_until, locked_at, seat_hold_id, ticket_id)
     WHERE s.organization_id = w.organization_id AND s.id = w.id AND s.version = w.version - 1
     RETURNING 1
