@@ -26,8 +26,7 @@ enum {
     SWEEP_REGISTRY_MS = 30000,
     RUN_RETRY_MS = 500,
     RUN_TRY_COUNT_MAX = 5,
-    HOLDS_PER_PAGE_MAX =
-        512, /* written before Redis is heard from again: what it does not keep up with is dropped */
+    HOLDS_PER_PAGE_MAX = WARM_READ_COUNT_MAX, /* written before Redis is heard from again */
 };
 
 enum stage { STAGE_MEMBERS, STAGE_HOLDS, STAGE_LOCKS, STAGE_BITS, STAGE_DONE };
@@ -47,7 +46,8 @@ struct registry_run {
     int64_t fresh_needed; /* … when this question to the change feed is answered */
     uint64_t cursor;      /* STAGE_MEMBERS */
     int32_t at;           /* STAGE_HOLDS, STAGE_LOCKS: seat; STAGE_BITS: block */
-    uint64_t *seen;       /* bit per seat: its hold is a member */
+    int32_t *places;      /* STAGE_HOLDS: the seats of the page */
+    uint64_t *seen;       /* bit per seat: its hold is a member, and has its keys */
     int64_t member_count;
     int64_t missing_count;
     int64_t orphaned_count;
@@ -126,22 +126,42 @@ static void compare_members(struct registry_run *run)
     run->member_count += run->read.member_count;
 }
 
-/* An admin's run writes every hold again: a member says nothing of the hold's other keys, and the same once more does no
- * harm. */
-static void write_some_holds(struct registry_run *run)
+/* ---- Holds ---- */
+
+/* The next seats that have one. */
+static void ask_for_holds(struct registry_run *run)
 {
-    bool all = run->command != NULL && !run->only_looks;
+    struct uuid *seat_ids = ARENA_ARRAY(&run->arena, struct uuid, HOLDS_PER_PAGE_MAX);
+    struct uuid *hold_ids = ARENA_ARRAY(&run->arena, struct uuid, HOLDS_PER_PAGE_MAX);
     int32_t count = 0;
+    run->places = ARENA_ARRAY(&run->arena, int32_t, HOLDS_PER_PAGE_MAX);
     for (; run->at < run->map->layout->seat_count && count < HOLDS_PER_PAGE_MAX; run->at++) {
         const struct hot_hold *hold = run->event->seats[run->at].hold;
-        bool seen = bit_get(run->seen, run->at);
-        if (hold == NULL || run->event->seats[run->at].busy || (seen && !all))
+        if (hold == NULL)
             continue;
-        count++;
-        if (!seen) {
-            write_hold(run, hold);
-        } else {
-            struct warm_write write = write_of(run, hold);
+        seat_ids[count] = run->map->seat_ids[run->at];
+        hold_ids[count] = hold->id;
+        run->places[count++] = run->at;
+    }
+    run->read.kind = count > 0 ? WARM_HOLDS : WARM_COUNT; /* nothing to ask: only to hear from it */
+    run->read.seat_ids = seat_ids;
+    run->read.hold_ids = hold_ids;
+    run->read.seat_count = count;
+}
+
+/* What lacks its member or one of its keys is missing. An admin's run writes the others again, too: they may have other
+ * values than they should, and the same once more does no harm. */
+static void compare_holds(struct registry_run *run)
+{
+    for (int32_t i = 0; i < run->read.seat_count; i++) {
+        const struct hot_seat *seat = &run->event->seats[run->places[i]];
+        if (seat->hold == NULL || seat->busy || !uuid_equal(&seat->hold->id, &run->read.hold_ids[i]))
+            continue; /* it is changing just now, and its keys with it */
+        if (!bit_get(run->seen, run->places[i]) || !run->read.whole[i]) {
+            bit_set(run->seen, run->places[i], false);
+            write_hold(run, seat->hold);
+        } else if (run->command != NULL && !run->only_looks) {
+            struct warm_write write = write_of(run, seat->hold);
             warm_write(run->lane->config.warm, &write, 1);
         }
     }
@@ -164,8 +184,9 @@ static void compare_lock(struct registry_run *run, const struct warm_lock *lock,
     if (run->event->seats[index].busy)
         return; /* it is changing just now, and its keys with it */
     if (hold != NULL) {
-        /* One that it was just missing as a member has its lock by now, or gets it again: the same. */
-        if (!is_there || !uuid_equal(&lock->found_hold_id, &hold->id))
+        /* Of one that lacked something, all was written. */
+        bool is_wrong = !is_there || !uuid_equal(&lock->found_hold_id, &hold->id);
+        if (is_wrong && bit_get(run->seen, index))
             write_hold(run, hold);
         return;
     }
@@ -251,7 +272,7 @@ static void page_ask(struct registry_run *run)
         run->read.kind = WARM_MEMBERS;
         run->read.cursor = run->cursor;
     } else if (run->stage == STAGE_HOLDS) {
-        run->read.kind = WARM_COUNT; /* only to hear from it */
+        ask_for_holds(run);
     } else if (run->stage == STAGE_LOCKS) {
         run->read.kind = WARM_LOCKS;
         run->read.seat_ids = &run->map->seat_ids[run->at];
@@ -289,7 +310,7 @@ static void page_compare(struct registry_run *run)
             stage_begin(run, STAGE_HOLDS);
         break;
     case STAGE_HOLDS:
-        write_some_holds(run);
+        compare_holds(run);
         if (run->at >= run->map->layout->seat_count)
             stage_begin(run, run->command != NULL ? STAGE_LOCKS : STAGE_BITS);
         break;

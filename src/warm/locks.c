@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Locks: one pipelined round trip of `SET … NX GET PXAT`. Whoever gets nothing
- * back has the lock; whoever gets a value back knows who has it. A lock that was
- * found wrong is taken over by a script, only if it is still the value that was
- * found. */
+ * back has the lock; whoever gets a value back knows who has it. */
 #include "base/check.h"
 #include "warm/redis_int.h"
 #include "warm/resp.h"
@@ -11,8 +9,6 @@ static bool lock_on_reply(struct link *link, struct owed *owed, const struct rep
 {
     struct redis *redis = link->context;
     struct waiter *waiter = owed->object;
-    if (script_again(link, owed, reply))
-        return false;
     if (waiter->round != NULL) {
         struct warm_round *round = waiter->round;
         struct warm_lock *lock = &round->locks[owed->index];
@@ -44,22 +40,12 @@ static void lock_put(struct redis *redis, const struct warm_lock *lock, const st
                                .cart_token = lock->cart_token,
                                .held_at_ms = lock->held_at_ms,
                                .held_until_ms = lock->held_until_ms};
-    int64_t dies_ms = lock->held_until_ms + WARM_LOCK_EXTRA_MS;
-    if (lock->expected != NULL) {
-        size_t begin = script_begin(&redis->scripts, link, SCRIPT_TAKE_LOCK, 1, 3);
-        keys_put_lock(out, keys, seat);
-        resp_text(out, lock->expected);
-        value_put_lock(out, &redis->times, &value);
-        resp_int(out, dies_ms);
-        script_end(link, begin, lock_on_reply, waiter, index);
-        return;
-    }
     static const char head[] = "*7\r\n$3\r\nSET\r\n", flags[] = "$2\r\nNX\r\n$3\r\nGET\r\n$4\r\nPXAT\r\n";
     buf_put(out, head, sizeof(head) - 1);
     keys_put_lock(out, keys, seat);
     value_put_lock(out, &redis->times, &value);
     buf_put(out, flags, sizeof(flags) - 1);
-    resp_int(out, dies_ms);
+    resp_int(out, lock->held_until_ms + WARM_LOCK_EXTRA_MS);
     link_owe(link, &(struct owed){.on_reply = lock_on_reply, .object = waiter, .index = index, .count = 1});
 }
 

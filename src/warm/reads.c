@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readings, one command each: members by ZSCAN, locks by MGET, their number by
- * ZCARD, bits by GET. What is read was written by anybody, and is copied into
+ * Readings, one command each: members by ZSCAN, their number by ZCARD, locks by
+ * MGET, holds by a script, bits by GET. What is read was written by anybody, and is copied into
  * the asker's arena. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +59,18 @@ static bool read_locks(struct warm_read *read, const struct reply *reply)
     return true;
 }
 
+static bool read_holds(struct warm_read *read, const struct reply *reply)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->count != read->seat_count)
+        return false;
+    read->whole = ARENA_ARRAY(read->arena, bool, read->seat_count);
+    for (int32_t i = 0; i < read->seat_count; i++) {
+        const struct reply *whole = reply->elements[i];
+        read->whole[i] = whole != NULL && whole->type == REDIS_REPLY_INTEGER && whole->integer == 1;
+    }
+    return true;
+}
+
 static bool read_bits(struct warm_read *read, const struct reply *reply)
 {
     if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_NIL)
@@ -77,21 +89,35 @@ static bool read_count(struct warm_read *read, const struct reply *reply)
 static bool read_on_reply(struct link *link, struct owed *owed, const struct reply *reply)
 {
     static bool (*const readers[])(struct warm_read * read, const struct reply *reply) = {
-        [WARM_MEMBERS] = read_members,
-        [WARM_LOCKS] = read_locks,
-        [WARM_COUNT] = read_count,
-        [WARM_BITS] = read_bits,
+        [WARM_MEMBERS] = read_members, [WARM_HOLDS] = read_holds, [WARM_LOCKS] = read_locks,
+        [WARM_COUNT] = read_count,     [WARM_BITS] = read_bits,
     };
     struct waiter *waiter = owed->object;
+    if (script_again(link, owed, reply))
+        return false;
     if (waiter->read != NULL && !readers[waiter->read->kind](waiter->read, reply))
         waiter_end(waiter, WARM_FAILED); /* an answer, so the breaker is not told */
     redis_answered(link->context, waiter);
     return true;
 }
 
-static void read_put(struct redis *redis, const struct warm_read *read)
+static void put_holds(struct buf *out, const struct keys_event *keys, const struct warm_read *read)
 {
-    struct buf *out = &redis->link.out;
+    for (int32_t i = 0; i < read->seat_count; i++) {
+        char seat[UUID_TEXT_SIZE], hold[UUID_TEXT_SIZE];
+        uuid_format(&read->seat_ids[i], seat);
+        uuid_format(&read->hold_ids[i], hold);
+        keys_put_hold(out, keys, seat);
+        keys_put_meta(out, keys, hold);
+    }
+    for (int32_t i = 0; i < read->seat_count; i++)
+        resp_uuid(out, &read->hold_ids[i]);
+}
+
+static void read_put(struct redis *redis, const struct warm_read *read, struct waiter *waiter)
+{
+    struct link *link = &redis->link;
+    struct buf *out = &link->out;
     struct keys_event keys;
     keys_event_init(&keys, redis->prefix, &read->org_id, &read->event_id);
     switch (read->kind) {
@@ -107,6 +133,13 @@ static void read_put(struct redis *redis, const struct warm_read *read)
         resp_text(out, "COUNT");
         resp_int(out, MEMBERS_PER_SCAN);
         break;
+    case WARM_HOLDS: {
+        size_t begin =
+            script_begin(&redis->scripts, link, SCRIPT_WHOLE_HOLDS, 2ll * read->seat_count, read->seat_count);
+        put_holds(out, &keys, read);
+        script_end(link, begin, read_on_reply, waiter, 0);
+        return;
+    }
     case WARM_LOCKS:
         resp_array(out, 1 + read->seat_count);
         resp_text(out, "MGET");
@@ -127,16 +160,19 @@ static void read_put(struct redis *redis, const struct warm_read *read)
         keys_put_bits(out, &keys, read->section, read->subsection);
         break;
     }
+    link_owe(link, &(struct owed){.on_reply = read_on_reply, .object = waiter, .count = 1});
 }
 
 enum err redis_read(struct warm *warm, struct warm_read *read)
 {
     struct redis *redis = redis_of(warm);
-    CHECK(read->kind != WARM_LOCKS || (read->seat_count > 0 && read->seat_count <= WARM_READ_COUNT_MAX));
+    bool names_seats = read->kind == WARM_LOCKS || read->kind == WARM_HOLDS;
+    CHECK(!names_seats || (read->seat_count > 0 && read->seat_count <= WARM_READ_COUNT_MAX));
     if (redis->breaker.state == WARM_OPEN || !link_has_room(&redis->link))
         return ERR_OVERLOADED;
     read->members = NULL;
     read->member_count = 0;
+    read->whole = NULL;
     read->locks = NULL;
     read->count = 0;
     read->bits = NULL;
@@ -145,7 +181,6 @@ enum err redis_read(struct warm *warm, struct warm_read *read)
     struct waiter *waiter = redis_wait(redis);
     waiter->read = read;
     waiter->left = 1;
-    read_put(redis, read);
-    link_owe(&redis->link, &(struct owed){.on_reply = read_on_reply, .object = waiter, .count = 1});
+    read_put(redis, read, waiter);
     return ERR_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "warm/link.h"
 
-enum script { SCRIPT_TAKE_LOCK, SCRIPT_SET_BITS, SCRIPT_KEEP_HOLDS, SCRIPT_END_HOLDS, SCRIPT_COUNT };
+enum script { SCRIPT_SET_BITS, SCRIPT_KEEP_HOLDS, SCRIPT_END_HOLDS, SCRIPT_WHOLE_HOLDS, SCRIPT_COUNT };
 
 enum { SCRIPT_SEAT_COUNT_MAX = 512 }; /* in one call: Lua's unpack() and the time Redis is kept busy */
 

@@ -77,9 +77,6 @@ struct warm_lock {
     const char *cart_token;
     int64_t held_at_ms;
     int64_t held_until_ms;
-    /* Not NULL: takes the lock over from this value, if it is still exactly that (as `found` of a lock that was FOUND
-     * before); otherwise only a free one is taken. */
-    const char *expected;
     /* Filled in: */
     enum warm_lock_result result;
     const char *found; /* the value, in the round's arena */
@@ -155,6 +152,7 @@ void warm_occupancy(struct warm *warm, const struct uuid *org_id, const struct u
 
 enum warm_read_kind {
     WARM_MEMBERS, /* of the event's seat_holds: some, from `cursor` on */
+    WARM_HOLDS,   /* of the given holds: are their keys there? */
     WARM_LOCKS,   /* of the given seats */
     WARM_COUNT,   /* how many members there are */
     WARM_BITS,    /* of a block */
@@ -178,7 +176,8 @@ struct warm_read {
     char section[4]; /* BITS */
     int32_t subsection;
     uint64_t cursor;             /* MEMBERS: 0 to begin, then as filled in; 0 again: that was all */
-    const struct uuid *seat_ids; /* LOCKS: WARM_READ_COUNT_MAX at most */
+    const struct uuid *seat_ids; /* HOLDS, LOCKS: WARM_READ_COUNT_MAX at most */
+    const struct uuid *hold_ids; /* HOLDS: of those seats */
     int32_t seat_count;
     struct arena *arena; /* borrows: for the results */
     void (*on_done)(struct warm_read *read);
@@ -187,6 +186,7 @@ struct warm_read {
     enum warm_outcome outcome;
     struct warm_member *members; /* MEMBERS */
     int32_t member_count;
+    bool *whole;             /* HOLDS: one per hold in order */
     struct warm_lock *locks; /* LOCKS: one per seat in order; result TAKEN means: there is none */
     int64_t count;           /* COUNT */
     const uint8_t *bits;     /* BITS: as Redis has them, first seat in the highest bit of the first byte */

@@ -38,9 +38,12 @@ TSAN_FILES = ["test/api/*race*.test.mjs", "test/api/*stream*.test.mjs", "test/ap
 
 # Seconds, about. Only the order follows from them: a wrong one costs time, never a failure.
 LONG = {
-    "fault/slow": 60, "postgres/stream": 50, "web/quality": 45, "fault/postgres": 40, "web/office": 30, "web/buyer": 30,
-    "web/time": 25, "api/stream": 20, "postgres/expiry": 20, "api/expiry": 20, "tsan/stream": 150, "tsan/walk": 30,
-    "fault/kill": 12, "postgres/admin": 12, "postgres/walk": 12,
+    "fault/postgres": 70, "web/buyer": 65, "fault/slow": 60, "web/time": 55, "fault/webhook": 47, "web/quality": 45,
+    "fault/nodes_killed": 42, "fault/redis_registry": 36, "postgres/expiry": 35, "web/office": 34, "api/expiry": 33,
+    "fault/postgres_way": 31, "fault/nodes_frozen": 28, "ops/alerts": 27, "web/follow": 27, "fault/outage": 25,
+    "fault/redis_errors": 23, "fault/nodes_takeover": 21, "fault/redis": 21, "fault/redis_address": 19,
+    "fault/nodes_postgres": 19, "fault/kill": 18, "api/stream": 17, "fault/store": 15, "postgres/walk": 13, "api/cli": 13,
+    "ops/backup": 12, "postgres/admin": 12, "tsan/stream": 150, "tsan/walk": 30,
 }
 NODE_SECONDS = 10
 SIM_SECONDS = 6

@@ -84,6 +84,15 @@ static void check_lock(struct world *world, const struct seat_row *seat)
         world_fail(world, "Redis has a lock that is of no active hold");
 }
 
+/* The key that other programs find a seat's hold by. */
+static void check_key(struct world *world, const struct seat_row *seat)
+{
+    const struct warm_sim_hold *key = map_get(&warm_sim_tables(world->redis)->holds, &seat->id);
+    bool is_theirs = key != NULL && key->dies_ms > world->now_ms && uuid_equal(&key->hold_id, &seat->hold_id);
+    if (seat->state == SEAT_HELD && seat->held_until_ms > world->now_ms && !is_theirs)
+        world_fail(world, "Redis does not name the hold of a seat");
+}
+
 static void check_seats(struct world *world, const struct sim_event *event)
 {
     const struct warm_sim_tables *redis = warm_sim_tables(world->redis);
@@ -93,6 +102,7 @@ static void check_seats(struct world *world, const struct sim_event *event)
         if ((seat != NULL && seat->taken) != (row->state != SEAT_AVAILABLE))
             world_fail(world, "Redis has another bit than the seat");
         check_lock(world, row);
+        check_key(world, row);
     }
 }
 

@@ -12,7 +12,7 @@
  * It has a connection of its own: a long page makes neither writers nor lookups
  * wait. */
 #include "store/sqlite/cells.h"
-#include "store/sqlite/sqlite_int.h"
+#include "store/sqlite/reader.h"
 
 static int ends_read(struct connection *connection, int64_t *first, int64_t *last)
 {
@@ -77,43 +77,22 @@ static void follow_clear(struct store_follow *follow)
     follow->reached = 0;
 }
 
-/* A closed connection is one that failed: it is opened again for the next turn. */
-static int follow_begin(struct sqlite_store *sqlite, struct connection *connection)
+static int follow_one(struct connection *connection, struct list *question, int begun)
 {
-    char why[SQLITE_WHY_SIZE];
-    if (connection->db == NULL) {
-        if (connection_open(connection, sqlite->file.path, true, why, sizeof(why)) != ERR_OK)
-            return SQLITE_CANTOPEN;
-        if (connection_prepare(connection, USE_FOLLOW, why, sizeof(why)) != ERR_OK) {
-            connection_close(connection);
-            return SQLITE_CANTOPEN;
-        }
-    }
-    return connection_run(connection, STATEMENT_BEGIN_READ);
+    struct store_follow *follow = CONTAINER_OF(question, struct store_follow, node);
+    follow_clear(follow);
+    int rc = begun == SQLITE_OK ? follow_answer(connection, follow) : begun;
+    follow->err = connection_err(rc);
+    return rc;
 }
 
 void *follow_main(void *argument)
 {
     struct sqlite_store *sqlite = argument;
-    struct connection connection = {.db = NULL};
-    struct list follows;
-    list_init(&follows);
-    while (worker_take(&sqlite->follows, &follows, -1)) {
-        int begun = follow_begin(sqlite, &connection), worst = begun;
-        LIST_FOR_EACH(node, &follows) {
-            struct store_follow *follow = CONTAINER_OF(node, struct store_follow, node);
-            follow_clear(follow);
-            int rc = begun == SQLITE_OK ? follow_answer(&connection, follow) : begun;
-            follow->err = connection_err(rc);
-            if (rc != SQLITE_OK)
-                worst = rc;
-        }
-        if (begun == SQLITE_OK)
-            connection_rollback(&connection);
-        if (worst != SQLITE_OK)
-            connection_close(&connection);
-        done_post_follows(&sqlite->done, &follows);
-    }
-    connection_close(&connection);
+    reader_run(&(struct reader){.sqlite = sqlite,
+                                .worker = &sqlite->follows,
+                                .use = USE_FOLLOW,
+                                .answer = follow_one,
+                                .post = done_post_follows});
     return NULL;
 }

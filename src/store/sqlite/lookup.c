@@ -2,8 +2,7 @@
  * The lookup thread: answers the lane's questions about things that are not in
  * memory — keys, holds and checkouts that have ended, holds that are overdue,
  * and whatever another node may have changed.
- * It takes all that wait and answers them from one snapshot; the answers go
- * back through store_poll().
+ * The answers go back through store_poll().
  *
  * Invariants: (1) a lookup sees every batch whose on_done has run. (2) A
  * lookup of what an organization owns names it; only LOOKUP_DUE_HOLDS goes over all. (3) What
@@ -14,7 +13,7 @@
 #include "base/limits.h"
 #include "store/sqlite/cells.h"
 #include "store/sqlite/layout_read.h"
-#include "store/sqlite/sqlite_int.h"
+#include "store/sqlite/reader.h"
 
 #define KEY_LIFE_MS ((int64_t)IDEMPOTENCY_HOURS * 3600 * 1000)
 
@@ -253,43 +252,22 @@ static void lookup_clear(struct store_lookup *lookup)
     lookup->holds_ever = 0;
 }
 
-/* A closed connection is one that failed: it is opened again for the next turn. */
-static int lookup_begin(struct sqlite_store *sqlite, struct connection *connection)
+static int lookup_one(struct connection *connection, struct list *question, int begun)
 {
-    char why[SQLITE_WHY_SIZE];
-    if (connection->db == NULL) {
-        if (connection_open(connection, sqlite->file.path, true, why, sizeof(why)) != ERR_OK)
-            return SQLITE_CANTOPEN;
-        if (connection_prepare(connection, USE_LOOKUP, why, sizeof(why)) != ERR_OK) {
-            connection_close(connection);
-            return SQLITE_CANTOPEN;
-        }
-    }
-    return connection_run(connection, STATEMENT_BEGIN_READ);
+    struct store_lookup *lookup = CONTAINER_OF(question, struct store_lookup, node);
+    lookup_clear(lookup);
+    int rc = begun == SQLITE_OK ? lookup_answer(connection, lookup) : begun;
+    lookup->err = connection_err(rc);
+    return rc;
 }
 
 void *lookup_main(void *argument)
 {
     struct sqlite_store *sqlite = argument;
-    struct connection connection = {.db = NULL};
-    struct list lookups;
-    list_init(&lookups);
-    while (worker_take(&sqlite->lookups, &lookups, -1)) {
-        int begun = lookup_begin(sqlite, &connection), worst = begun;
-        LIST_FOR_EACH(node, &lookups) {
-            struct store_lookup *lookup = CONTAINER_OF(node, struct store_lookup, node);
-            lookup_clear(lookup);
-            int rc = begun == SQLITE_OK ? lookup_answer(&connection, lookup) : begun;
-            lookup->err = connection_err(rc);
-            if (rc != SQLITE_OK)
-                worst = rc;
-        }
-        if (begun == SQLITE_OK)
-            connection_rollback(&connection);
-        if (worst != SQLITE_OK)
-            connection_close(&connection);
-        done_post_lookups(&sqlite->done, &lookups);
-    }
-    connection_close(&connection);
+    reader_run(&(struct reader){.sqlite = sqlite,
+                                .worker = &sqlite->lookups,
+                                .use = USE_LOOKUP,
+                                .answer = lookup_one,
+                                .post = done_post_lookups});
     return NULL;
 }

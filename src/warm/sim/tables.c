@@ -95,8 +95,7 @@ void sim_lock(struct warm_sim *sim, struct sim_node *node, struct warm_round *ro
             lock->result = WARM_LOCK_ERROR;
             continue;
         }
-        bool expected = found != NULL && lock->expected != NULL && strcmp(found->text, lock->expected) == 0;
-        if (found != NULL && !expected) {
+        if (found != NULL) {
             lock_answer(round->arena, found, lock);
             continue;
         }
@@ -304,6 +303,15 @@ static void read_locks(struct warm_sim *sim, struct warm_read *read)
     }
 }
 
+static void read_holds(struct warm_sim *sim, struct warm_read *read)
+{
+    read->whole = ARENA_ARRAY(read->arena, bool, read->seat_count);
+    for (int32_t i = 0; i < read->seat_count; i++) {
+        const struct warm_sim_hold *hold = hold_find(sim, &read->seat_ids[i]);
+        read->whole[i] = hold != NULL && uuid_equal(&hold->hold_id, &read->hold_ids[i]);
+    }
+}
+
 static void read_count(struct warm_sim *sim, struct warm_read *read)
 {
     struct warm_sim_member *entry;
@@ -338,6 +346,7 @@ void sim_read(struct warm_sim *sim, struct warm_read *read)
 {
     read->members = NULL;
     read->member_count = 0;
+    read->whole = NULL;
     read->locks = NULL;
     read->count = 0;
     read->bits = NULL;
@@ -345,6 +354,9 @@ void sim_read(struct warm_sim *sim, struct warm_read *read)
     switch (read->kind) {
     case WARM_MEMBERS:
         read_members(sim, read);
+        break;
+    case WARM_HOLDS:
+        read_holds(sim, read);
         break;
     case WARM_LOCKS:
         read_locks(sim, read);

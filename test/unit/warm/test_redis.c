@@ -82,33 +82,6 @@ static void test_a_round_of_many_gets_each_its_answer(void **state)
     }
 }
 
-static void test_a_wrong_lock_is_taken_over_only_if_it_is_still_that(void **state)
-{
-    (void)state;
-    struct warm_write hold = fixture_hold(&fixture, 0);
-    struct warm_lock lock = fixture_lock_of(&hold);
-    fixture_command(&fixture, "SET %s %s", fixture_key(&hold, KEY_LOCK), "nonsense");
-    fixture_lock(&fixture, &lock, 1);
-    assert_int_equal(lock.result, WARM_LOCK_FOUND);
-    assert_false(lock.readable);
-    assert_string_equal(lock.found, "nonsense");
-
-    lock.expected = "another";
-    fixture_lock(&fixture, &lock, 1);
-    assert_int_equal(lock.result, WARM_LOCK_FOUND);
-    assert_string_equal(lock.found, "nonsense");
-
-    lock.expected = "nonsense";
-    fixture_lock(&fixture, &lock, 1);
-    assert_int_equal(lock.result, WARM_LOCK_TAKEN);
-    assert_locked_by(&fixture, &hold, &hold.hold_id);
-    assert_true(fixture_command(&fixture, "PTTL %s", fixture_key(&hold, KEY_LOCK)) > 0);
-
-    fixture_command(&fixture, "DEL %s", fixture_key(&hold, KEY_LOCK));
-    fixture_lock(&fixture, &lock, 1);
-    assert_int_equal(lock.result, WARM_LOCK_TAKEN); /* gone meanwhile: free */
-}
-
 static void test_an_error_is_an_answer_and_does_not_open_the_breaker(void **state)
 {
     (void)state;
@@ -130,10 +103,10 @@ static void test_scripts_that_redis_forgot_are_loaded_again(void **state)
     struct warm_write hold = fixture_hold(&fixture, 0);
     fixture_reserve(&fixture, &hold);
     fixture_command(&fixture, "SCRIPT FLUSH");
-    struct warm_lock lock = fixture_lock_of(&hold);
-    lock.expected = "something else";
-    assert_int_equal(fixture_lock(&fixture, &lock, 1), WARM_ANSWERED);
-    assert_int_equal(lock.result, WARM_LOCK_FOUND);
+    struct warm_read read = {
+        .kind = WARM_HOLDS, .seat_ids = &hold.seat_id, .hold_ids = &hold.hold_id, .seat_count = 1};
+    fixture_read(&fixture, &read);
+    assert_true(read.whole[0]);
     fixture_command(&fixture, "SCRIPT FLUSH");
     hold.kind = WARM_RELEASED;
     hold.state = SEAT_AVAILABLE;
@@ -526,6 +499,31 @@ static void test_locks_and_bits_are_read(void **state)
     assert_int_equal(bits.bits_size, 0);
 }
 
+static void test_a_hold_without_one_of_its_keys_is_not_whole(void **state)
+{
+    enum { COUNT = 5 };
+    (void)state;
+    struct warm_write holds[COUNT];
+    struct uuid seat_ids[COUNT], hold_ids[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        holds[i] = fixture_hold(&fixture, i);
+        seat_ids[i] = holds[i].seat_id;
+        hold_ids[i] = holds[i].hold_id;
+        fixture_reserve(&fixture, &holds[i]);
+    }
+    fixture_command(&fixture, "DEL %s", fixture_key(&holds[1], KEY_HOLD));
+    fixture_command(&fixture, "DEL %s", fixture_key(&holds[2], KEY_META));
+    fixture_command(&fixture, "SET %s %s", fixture_key(&holds[3], KEY_HOLD), "somebody else's");
+    struct warm_read read = {
+        .kind = WARM_HOLDS, .seat_ids = seat_ids, .hold_ids = hold_ids, .seat_count = COUNT};
+    fixture_read(&fixture, &read);
+    assert_true(read.whole[0]);
+    assert_false(read.whole[1]);
+    assert_false(read.whole[2]);
+    assert_false(read.whole[3]);
+    assert_true(read.whole[4]);
+}
+
 static void test_occupancy_lives_ten_seconds(void **state)
 {
     (void)state;
@@ -645,7 +643,6 @@ int main(void)
         cmocka_unit_test_setup(test_a_free_lock_is_taken_and_then_found, setup),
         cmocka_unit_test_setup(test_a_lock_outlives_its_hold_by_a_minute, setup),
         cmocka_unit_test_setup(test_a_round_of_many_gets_each_its_answer, setup),
-        cmocka_unit_test_setup(test_a_wrong_lock_is_taken_over_only_if_it_is_still_that, setup),
         cmocka_unit_test_setup(test_an_error_is_an_answer_and_does_not_open_the_breaker, setup),
         cmocka_unit_test_setup(test_scripts_that_redis_forgot_are_loaded_again, setup),
         cmocka_unit_test_setup(test_a_hold_has_all_its_keys_with_their_lives, setup),
@@ -667,6 +664,7 @@ int main(void)
         cmocka_unit_test_setup(test_members_are_read_and_removed_one_by_one, setup),
         cmocka_unit_test_setup(test_many_members_are_read_by_and_by, setup),
         cmocka_unit_test_setup(test_locks_and_bits_are_read, setup),
+        cmocka_unit_test_setup(test_a_hold_without_one_of_its_keys_is_not_whole, setup),
         cmocka_unit_test_setup(test_occupancy_lives_ten_seconds, setup),
         cmocka_unit_test_setup(test_messages_of_others_nudge_and_ones_own_do_not, setup),
         cmocka_unit_test_setup(test_messages_are_those_of_the_contract_and_name_nobody, setup),
