@@ -46,6 +46,7 @@ enum {
     EXPIRY_TRY_COUNT_MAX = 3, /* 10, 20, 40 s; then alarmed, and the reaper goes on */
     AUDIT_QUEUE_COUNT_MAX = 8192,
     TRANSACTION_MS_MAX = 2000 * PATIENCE,
+    LAYOUT_MS_MAX = 60000 * PATIENCE, /* of a transaction that writes a layout */
     REAPER_INTERVAL_MS = 30000,
     SNAPSHOT_INTERVAL_MS = 60000,
     HOLD_EXPIRING_NOTICE_MS = 30000,

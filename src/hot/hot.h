@@ -71,6 +71,7 @@ struct hot_checkout {
     struct wheel_timer timer; /* while processing: the payment's deadline */
     struct list waiters;      /* commands that wait for the payment's outcome */
     bool busy;                /* in an uncommitted batch */
+    bool taking_over;         /* a command is under way that asks whether its payment is anybody's */
 };
 
 struct hot_hold {

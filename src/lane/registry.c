@@ -282,6 +282,7 @@ static void page_ask(struct registry_run *run)
         run->read.kind = WARM_BITS;
         memcpy(run->read.section, block->section, sizeof(run->read.section));
         run->read.subsection = block->subsection;
+        run->read.bit_count = block->row_count * block->column_count;
     }
     if (warm_read(run->lane->config.warm, &run->read) == ERR_OK) {
         run->asked = true;

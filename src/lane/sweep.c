@@ -49,20 +49,28 @@ static void renew(struct lane *lane, struct hot_checkout *checkout)
 struct take_over {
     struct command command;
     struct arena arena;
+    struct lane *lane;
 };
 
 static void take_over_done(struct command *command)
 {
     struct take_over *own = CONTAINER_OF(command, struct take_over, command);
+    struct hot_checkout *checkout = hot_checkout(own->lane->hot, &command->actor.org_id, &command->id);
+    if (checkout != NULL)
+        checkout->taking_over = false;
     command_deinit(command);
     arena_deinit(&own->arena);
     free(own);
 }
 
-static void take_over(struct lane *lane, const struct hot_checkout *checkout)
+static void take_over(struct lane *lane, struct hot_checkout *checkout)
 {
+    if (checkout->taking_over)
+        return; /* the store is slow: one question at a time */
     struct take_over *own = calloc(1, sizeof(*own));
     CHECK(own != NULL);
+    checkout->taking_over = true;
+    own->lane = lane;
     arena_init(&own->arena);
     command_init(&own->command, COMMAND_PAYMENT_TAKE_OVER, &own->arena);
     own->command.actor.org_id = checkout->row.org_id;

@@ -98,7 +98,9 @@ static void judge(struct webhook *webhook, CURLcode code, struct delivery_outcom
     curl_off_t retry_after_s = 0;
 
     *out = (struct delivery_outcome){.answer = ANSWER_FAILED};
-    if (code != CURLE_OK) {
+    /* Of an answer that is too long only its body was not read: its status was. */
+    bool is_too_long = code == CURLE_WRITE_ERROR && webhook->answer_size > WEBHOOK_ANSWER_SIZE_MAX;
+    if (code != CURLE_OK && !is_too_long) {
         snprintf(out->reason, sizeof out->reason, "no answer: %.140s",
                  webhook->error[0] != '\0' ? webhook->error : curl_easy_strerror(code));
         return;

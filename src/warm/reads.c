@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Readings, one command each: members by ZSCAN, their number by ZCARD, locks by
- * MGET, holds by a script, bits by GET. What is read was written by anybody, and is copied into
+ * MGET, holds by a script, bits by BITFIELD, as they are written. What is read was written by anybody, and is copied into
  * the asker's arena. */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,12 +72,25 @@ static bool read_holds(struct warm_read *read, const struct reply *reply)
     return true;
 }
 
+/* Bits are read thirty-two at a time. */
+static int word_count(const struct warm_read *read)
+{
+    return (read->bit_count + 31) / 32;
+}
+
 static bool read_bits(struct warm_read *read, const struct reply *reply)
 {
-    if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_NIL)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->count != word_count(read))
         return false;
-    read->bits_size = reply->type == REDIS_REPLY_STRING ? reply->size : 0;
-    read->bits = arena_copy(read->arena, reply->text != NULL ? reply->text : "", read->bits_size);
+    uint32_t *words = ARENA_ARRAY(read->arena, uint32_t, reply->count + 1);
+    for (int i = 0; i < reply->count; i++) {
+        const struct reply *word = reply->elements[i];
+        if (word == NULL || word->type != REDIS_REPLY_INTEGER)
+            return false;
+        words[i] = htonl((uint32_t)word->integer);
+    }
+    read->bits = (const uint8_t *)words;
+    read->bits_size = (size_t)reply->count * sizeof(*words);
     return true;
 }
 
@@ -155,9 +169,14 @@ static void read_put(struct redis *redis, const struct warm_read *read, struct w
         keys_put_members(out, &keys);
         break;
     case WARM_BITS:
-        resp_array(out, 2);
-        resp_text(out, "GET");
+        resp_array(out, 2 + 3ll * word_count(read));
+        resp_text(out, "BITFIELD");
         keys_put_bits(out, &keys, read->section, read->subsection);
+        for (int i = 0; i < word_count(read); i++) {
+            resp_text(out, "GET");
+            resp_text(out, "u32");
+            resp_int(out, 32ll * i);
+        }
         break;
     }
     link_owe(link, &(struct owed){.on_reply = read_on_reply, .object = waiter, .count = 1});
@@ -167,6 +186,7 @@ enum err redis_read(struct warm *warm, struct warm_read *read)
 {
     struct redis *redis = redis_of(warm);
     bool names_seats = read->kind == WARM_LOCKS || read->kind == WARM_HOLDS;
+    CHECK(read->kind != WARM_BITS || read->bit_count > 0);
     CHECK(!names_seats || (read->seat_count > 0 && read->seat_count <= WARM_READ_COUNT_MAX));
     if (redis->breaker.state == WARM_OPEN || !link_has_room(&redis->link))
         return ERR_OVERLOADED;

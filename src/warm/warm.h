@@ -175,6 +175,7 @@ struct warm_read {
     struct uuid event_id;
     char section[4]; /* BITS */
     int32_t subsection;
+    int32_t bit_count;           /* BITS: of the block */
     uint64_t cursor;             /* MEMBERS: 0 to begin, then as filled in; 0 again: that was all */
     const struct uuid *seat_ids; /* HOLDS, LOCKS: WARM_READ_COUNT_MAX at most */
     const struct uuid *hold_ids; /* HOLDS: of those seats */
@@ -189,8 +190,8 @@ struct warm_read {
     bool *whole;             /* HOLDS: one per hold in order */
     struct warm_lock *locks; /* LOCKS: one per seat in order; result TAKEN means: there is none */
     int64_t count;           /* COUNT */
-    const uint8_t *bits;     /* BITS: as Redis has them, first seat in the highest bit of the first byte */
-    size_t bits_size;
+    const uint8_t *bits;     /* BITS: first seat in the highest bit of the first byte */
+    size_t bits_size;        /* at least as many as were asked for */
 };
 
 /* An error (OPEN, too much is queued) means that on_done never runs. */

@@ -2,10 +2,12 @@
 // PostgreSQL in trouble under traffic over several nodes with Redis: killed, its connections cut again and again.
 // Nothing is acknowledged that is not so, and service comes back by itself on every node.
 
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 
 import { Scene } from '../lib/traffic.mjs';
-import { pause } from '../lib/wait.mjs';
+import { pause, waitFor } from '../lib/wait.mjs';
 
 describe('several nodes whose PostgreSQL is in trouble', () => {
   let scene;
@@ -20,6 +22,32 @@ describe('several nodes whose PostgreSQL is in trouble', () => {
       await scene.moves(traffic, 20);
       await scene.nodes.ready();
     });
+  });
+
+  it('an event is changed however many sell its seats: they come one after the other', async () => {
+    const event = await scene.organization.event();
+    // As a batch of a node does: through the gate, then the row, and a while until the commit. There is always somebody.
+    const sale = `DO $$ BEGIN
+      FOR i IN 1..100000 LOOP
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended(organization_id::text || id::text, 0)) FROM events WHERE id = '${event.id}';
+        PERFORM 1 FROM events WHERE id = '${event.id}' FOR KEY SHARE;
+        PERFORM pg_sleep(0.02);
+        COMMIT;
+      END LOOP;
+    END $$`;
+    const sellers = Array.from({ length: 8 }, () => spawn('psql', ['-X', '-q', '-d', scene.nodes.store, '-c', sale], { stdio: 'ignore' }));
+    try {
+      await waitFor('all of them selling', () => Number(scene.nodes.select(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'DO %'")[0][0]) === sellers.length);
+      for (let i = 0; i < 5; i++) {
+        const answer = await scene.nodes.at(i % 2, scene.organization.admin).patch(event.adminPath, { name: `Change ${i}` });
+        assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      }
+    } finally {
+      for (const seller of sellers) seller.kill('SIGKILL');
+      scene.nodes.select("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %' AND pid <> pg_backend_pid()");
+    }
+    await scene.nodes.ready();
   });
 
   it('its connections cut again and again', async () => {

@@ -156,6 +156,17 @@ describe('domain events', { concurrency: 4 }, () => {
     await server.stop();
   });
 
+  it('a receiver that answers at great length is judged by its status', async () => {
+    const { receiver, server, organization, event } = await begin();
+    receiver.answer = () => 200;
+    receiver.body = 'x'.repeat(200000);
+    for (const seat of event.seats.slice(0, 3)) await event.hold(organization.buyer(), seat);
+    await receiver.waitForCount(3);
+    await waitFor('all of it delivered', async () => (await metric(server, 'holdfast_deliveries_total', 'delivered')) >= 3);
+    assert.equal(receiver.taken.length, 3, 'nothing came twice');
+    await server.stop();
+  });
+
   for (const status of [500, 404]) {
     it(`a receiver that answers ${status} to everything for a while loses nothing`, async () => {
       const { receiver, server, organization, event } = await begin({ args: ['--webhook-tries', '1'] });

@@ -22,6 +22,7 @@ export class Receiver {
     this.complaints = []; // what was wrong with requests: checked by close()
     /** The status for a batch; may be a promise. Events count as taken if it is 2xx. */
     this.answer = () => 204;
+    this.body = ''; // of every answer
   }
 
   get url() {
@@ -64,7 +65,7 @@ export class Receiver {
     const status = await this.answer(events, request);
     this.requests.push({ events, status, at: Date.now() });
     if (status >= 200 && status <= 299) this.taken.push(...events);
-    response.writeHead(status).end();
+    response.writeHead(status).end(this.body);
   }
 
   /** Nobody listens on the port any more. */

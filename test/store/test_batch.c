@@ -36,6 +36,28 @@ static void test_hold_at_expected_version_is_written(void **state)
     expect_sound(f);
 }
 
+/* None of them has anything to be compared with, so nothing makes the writer wait for an answer. */
+static void test_many_new_events_in_one_batch_are_all_written(void **state)
+{
+    struct fixture *f = *state;
+    struct store_batch *batch = batch_new(f);
+    struct uuid last = {{0}};
+    for (int i = 0; i < TURN_COMMAND_COUNT_MAX; i++) {
+        struct event_write *event = ARENA_NEW(&batch->arena, struct event_write);
+        event->insert = true;
+        event->row = fixture_event(f);
+        event->row.id = last = fixture_id(f);
+        unit_new(batch)->events = event;
+    }
+    batch_run(f, batch);
+    assert_int_equal(batch->outcome, STORE_COMMITTED);
+    for (int i = 0; i < TURN_COMMAND_COUNT_MAX; i++)
+        assert_int_equal(unit_at(batch, i)->result, UNIT_OK);
+    assert_true(lookup_run(f, LOOKUP_EVENT, &last).found);
+    batch_free(batch);
+    expect_sound(f);
+}
+
 static void test_miss_brings_the_current_row_and_leaves_neighbours_alone(void **state)
 {
     struct fixture *f = *state;
@@ -514,6 +536,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_hold_at_expected_version_is_written),
+        TEST(test_many_new_events_in_one_batch_are_all_written),
         TEST(test_miss_brings_the_current_row_and_leaves_neighbours_alone),
         TEST(test_unit_of_several_seats_is_all_or_none),
         TEST(test_second_unit_of_a_batch_sees_the_first),

@@ -109,7 +109,9 @@ static enum pg_trouble wave_run_carefully(struct pg_writer *writer, struct pg_wa
     return round_trip(writer);
 }
 
-/* A batch of several waves takes the locks that it may have to wait for in one go, in their order. */
+/* A batch of several waves takes the locks that it may have to wait for in one go, in their order; keys and new users,
+ * which are inserted, still come wave by wave. Two nodes with the same key can so wait for each other: one of them is told
+ * to let go, and tries again. */
 static void batch_lock(struct pg_writer *writer, struct store_batch *batch)
 {
     struct pg_wave all = {.batch = batch,
@@ -134,11 +136,15 @@ static enum pg_trouble waves_run(struct pg_writer *writer, struct store_batch *b
             batch_lock(writer, batch);
         if (careful) {
             trouble = wave_run_carefully(writer, &wave);
-        } else {
-            trouble = pg_wave_compare(writer, &wave);
-            if (trouble == PG_NONE)
-                trouble = pg_wave_send(writer, &wave); /* travels with what comes next */
+            continue;
         }
+        /* Waves that ask nothing would fill the pipeline without anybody taking the answers. */
+        if (writer->connection.queue_count > PG_PIPELINE_COUNT_MAX / 2)
+            trouble = round_trip(writer);
+        if (trouble == PG_NONE)
+            trouble = pg_wave_compare(writer, &wave);
+        if (trouble == PG_NONE)
+            trouble = pg_wave_send(writer, &wave); /* travels with what comes next */
     }
     LIST_FOR_EACH(node, &batch->units) {
         const struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
@@ -207,8 +213,8 @@ enum pg_trouble pg_batch_write(struct pg_writer *writer, struct store_batch *bat
 {
     struct pg_connection *connection = &writer->connection;
     writer->commit_sent = false;
-    connection->deadline_us =
-        batch_has_layout(batch) ? 0 : clock_monotonic_us() + (int64_t)TRANSACTION_MS_MAX * 1000;
+    int64_t ms_max = batch_has_layout(batch) ? LAYOUT_MS_MAX : TRANSACTION_MS_MAX;
+    connection->deadline_us = clock_monotonic_us() + ms_max * 1000;
     enum pg_trouble trouble = batch_try(writer, batch, false);
     if (trouble == PG_BAD_DATA) {
         trouble = batch_abandon(writer);

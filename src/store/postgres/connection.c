@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <libpq-fe.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,14 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/embed.h"
+#include "base/limits.h"
 
 extern const struct embed postgres_sql[];
 
-enum { SERVER_VERSION_MIN = 130000 };
+enum {
+    SERVER_VERSION_MIN = 130000,
+    OPEN_MS_MAX = 5000 * PATIENCE, /* settings and statements, once it is connected */
+};
 
 /* Division by zero: how statements that update say that they found too few rows. */
 #define STATE_ROW_MISSING "22012"
@@ -80,12 +85,12 @@ static enum pg_trouble state_trouble(const char *state)
         {"54", PG_BAD_DATA}, /* too large for an index */
         {"40001", PG_AGAIN}, /* serialization */
         {"40P01", PG_AGAIN}, /* deadlock */
+        {"55P03", PG_BUSY},  /* lock_timeout */
         {"25006", PG_LOST},  /* read-only: another server of the URL may be the one that writes */
         {"57P", PG_LOST},    /* shutdown, crash of another session, starting up */
         {"08", PG_LOST},     /* connection */
         {"26000", PG_LOST},  /* a pooler gave us a session that lacks our statements */
         {"42", PG_OURS},     /* wrong statement, missing right or table */
-        {"0A", PG_OURS},     /* not supported */
         {"0A000", PG_LOST},  /* a cached plan no longer fits a changed table: prepare again */
     };
     enum pg_trouble trouble = PG_OUTSIDE;
@@ -127,11 +132,54 @@ enum err pg_err(enum pg_trouble trouble)
     case PG_OURS:
         return ERR_INTERNAL;
     case PG_AGAIN:
+    case PG_BUSY:
     case PG_OUTSIDE:
     case PG_LOST:
         break;
     }
     return ERR_STORE_UNAVAILABLE;
+}
+
+/* ---- Waiting ---- */
+
+/* Sends and reads until a result can be taken without waiting. */
+static bool link_wait(struct pg_connection *connection)
+{
+    for (;;) {
+        int unsent = PQflush(connection->link);
+        if (unsent < 0)
+            return false;
+        if (PQisBusy(connection->link) == 0)
+            return true;
+        /* What OpenSSL has read ahead makes no socket readable. */
+        SSL *ssl = PQsslStruct(connection->link, "OpenSSL");
+        if (ssl != NULL && SSL_pending(ssl) > 0) {
+            if (PQconsumeInput(connection->link) == 0)
+                return false;
+            continue;
+        }
+        int wait_ms = -1;
+        if (connection->deadline_us != 0) {
+            int64_t left_us = connection->deadline_us - clock_monotonic_us();
+            wait_ms = left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+        }
+        struct pollfd fd = {.fd = PQsocket(connection->link),
+                            .events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0))};
+        int ready = poll(&fd, 1, wait_ms);
+        if (ready == 0 || (ready < 0 && errno != EINTR))
+            return false;
+        if (ready > 0 && (fd.revents & ~POLLOUT) != 0 && PQconsumeInput(connection->link) == 0)
+            return false;
+    }
+}
+
+/* False: lost, or not there in time. */
+static bool link_next(struct pg_connection *connection, PGresult **result)
+{
+    if (!link_wait(connection))
+        return false;
+    *result = PQgetResult(connection->link);
+    return true;
 }
 
 /* ---- Opening ---- */
@@ -150,16 +198,34 @@ static PGconn *link_open(const char *url)
     return PQconnectdbParams(keys, values, 1);
 }
 
+/* The answer to the one thing that was sent; NULL: none came in time. */
+static PGresult *answer_take(struct pg_connection *connection, int sent)
+{
+    PGresult *result = NULL, *end = NULL;
+    if (sent != 1 || !link_next(connection, &result))
+        return NULL;
+    if (result != NULL && link_next(connection, &end))
+        PQclear(end);
+    return result;
+}
+
+static void open_why(const struct pg_connection *connection, char *why, size_t why_size)
+{
+    const char *text = PQerrorMessage(connection->link);
+    why_set(why, why_size, text[0] != '\0' ? text : "no answer came in time");
+}
+
 /* Is this a server that keeps what it confirms? */
-static bool server_check(PGconn *link, struct pg_server *server, char *why, size_t why_size)
+static bool server_check(struct pg_connection *connection, struct pg_server *server, char *why,
+                         size_t why_size)
 {
     int64_t before_us = clock_monotonic_us();
-    PGresult *result = PQexec(link, sql_file("server")->data);
+    PGresult *result = answer_take(connection, PQsendQuery(connection->link, sql_file("server")->data));
     int64_t after_us = clock_monotonic_us();
     bool good = false;
     if (PQresultStatus(result) != PGRES_TUPLES_OK) {
         char text[PG_WHY_SIZE];
-        why_set(text, sizeof(text), PQerrorMessage(link));
+        open_why(connection, text, sizeof(text));
         snprintf(why, why_size, "The database cannot be asked about its settings: %.300s.", text);
     } else if (strcmp(PQgetvalue(result, 0, 0), "on") != 0) {
         snprintf(why, why_size, "PostgreSQL runs with fsync=off and would lose what it has confirmed.");
@@ -182,33 +248,37 @@ static bool server_check(PGconn *link, struct pg_server *server, char *why, size
     return good;
 }
 
-static bool session_set(PGconn *link, unsigned use, char *why, size_t why_size)
+static bool session_set(struct pg_connection *connection, unsigned use, char *why, size_t why_size)
 {
     const char *name = (use & PG_USE_WRITE) != 0    ? "session_write"
                        : (use & PG_USE_LOOKUP) != 0 ? "session_lookup"
                        : (use & PG_USE_FOLLOW) != 0 ? "session_lookup"
                        : (use & PG_USE_QUERY) != 0  ? "session_query"
                                                     : "session_load";
-    PGresult *result = PQexec(link, sql_file(name)->data);
+    PGresult *result = answer_take(connection, PQsendQuery(connection->link, sql_file(name)->data));
     bool good = PQresultStatus(result) == PGRES_TUPLES_OK;
-    if (!good)
-        snprintf(why, why_size, "The database does not take the session's settings: %.300s",
-                 PQerrorMessage(link));
+    if (!good) {
+        char text[PG_WHY_SIZE];
+        open_why(connection, text, sizeof(text));
+        snprintf(why, why_size, "The database does not take the session's settings: %.300s.", text);
+    }
     PQclear(result);
     return good;
 }
 
-static bool statements_prepare(PGconn *link, unsigned use, char *why, size_t why_size)
+static bool statements_prepare(struct pg_connection *connection, unsigned use, char *why, size_t why_size)
 {
     bool good = true;
     for (int i = 0; i < PG_STATEMENT_COUNT && good; i++) {
         if ((statement_uses[i] & use) == 0)
             continue;
-        PGresult *result = PQprepare(link, statement_names[i], sql_file(statement_names[i])->data, 0, NULL);
+        PGresult *result =
+            answer_take(connection, PQsendPrepare(connection->link, statement_names[i],
+                                                  sql_file(statement_names[i])->data, 0, NULL));
         good = PQresultStatus(result) == PGRES_COMMAND_OK;
         if (!good) {
             char text[PG_WHY_SIZE];
-            why_set(text, sizeof(text), PQerrorMessage(link));
+            open_why(connection, text, sizeof(text));
             snprintf(why, why_size, "The database does not take the statement %s: %.300s.",
                      statement_names[i], text);
         }
@@ -238,13 +308,16 @@ enum err pg_connection_open(struct pg_connection *connection, const char *url, u
         goto failed;
     }
     PQsetNoticeProcessor(link, on_notice, NULL);
-    if (!server_check(link, server, why, why_size) || !session_set(link, use, why, why_size) ||
-        !statements_prepare(link, use, why, why_size))
+    connection->deadline_us = clock_monotonic_us() + (int64_t)OPEN_MS_MAX * 1000;
+    bool bare = (use & PG_USE_BARE) != 0;
+    if (PQsetnonblocking(link, 1) != 0 || !server_check(connection, server, why, why_size) ||
+        !session_set(connection, use, why, why_size) || !statements_prepare(connection, use, why, why_size))
         goto failed;
-    if ((use & PG_USE_BARE) == 0 && (PQsetnonblocking(link, 1) != 0 || PQenterPipelineMode(link) != 1)) {
+    if (bare ? PQsetnonblocking(link, 0) != 0 : PQenterPipelineMode(link) != 1) {
         snprintf(why, why_size, "The connection to PostgreSQL cannot be used in pipelines.");
         goto failed;
     }
+    connection->deadline_us = 0;
     return ERR_OK;
 
 failed:
@@ -275,39 +348,6 @@ int pg_send(struct pg_connection *connection, enum pg_statement statement, struc
     if (!good)
         connection->broken = true;
     return connection->queue_count++;
-}
-
-/* Sends and reads until a result can be taken without waiting. */
-static bool link_wait(struct pg_connection *connection)
-{
-    for (;;) {
-        int unsent = PQflush(connection->link);
-        if (unsent < 0)
-            return false;
-        if (PQisBusy(connection->link) == 0)
-            return true;
-        int wait_ms = -1;
-        if (connection->deadline_us != 0) {
-            int64_t left_us = connection->deadline_us - clock_monotonic_us();
-            wait_ms = left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
-        }
-        struct pollfd fd = {.fd = PQsocket(connection->link),
-                            .events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0))};
-        int ready = poll(&fd, 1, wait_ms);
-        if (ready == 0 || (ready < 0 && errno != EINTR))
-            return false;
-        if (ready > 0 && (fd.revents & ~POLLOUT) != 0 && PQconsumeInput(connection->link) == 0)
-            return false;
-    }
-}
-
-/* False: lost, or not there in time. */
-static bool link_next(struct pg_connection *connection, PGresult **result)
-{
-    if (!link_wait(connection))
-        return false;
-    *result = PQgetResult(connection->link);
-    return true;
 }
 
 static enum pg_trouble no_answer(struct pg_connection *connection)

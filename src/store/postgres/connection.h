@@ -46,6 +46,8 @@ enum {
     X(KEY_GIVE_BACK, "key_give_back", PG_USE_WRITE)                       \
     X(USER_SEEN, "user_seen", PG_USE_WRITE)                               \
     X(USER_GIVE_BACK, "user_give_back", PG_USE_WRITE)                     \
+    X(EVENT_GATE_SHARE, "event_gate_share", PG_USE_WRITE)                 \
+    X(EVENT_GATE_LOCK, "event_gate_lock", PG_USE_WRITE)                   \
     X(EVENT_SHARE, "event_share", PG_USE_WRITE)                           \
     X(EVENT_LOCK, "event_lock", PG_USE_WRITE)                             \
     X(LAYOUT_UNHELD, "layout_unheld", PG_USE_WRITE)                       \
@@ -136,6 +138,7 @@ enum pg_trouble {
     PG_NONE,
     PG_BAD_DATA, /* this row cannot be written; others can */
     PG_AGAIN,    /* rolled back to let somebody else go on: the same may succeed now */
+    PG_BUSY,     /* somebody has a lock for too long; nothing is wrong with the server */
     PG_OUTSIDE,  /* disk full, read-only, too slow: nothing wrong with the data; it may pass */
     PG_LOST,     /* the connection is gone, or an answer did not come in time */
     PG_OURS,     /* a wrong statement, a missing right */

@@ -4,6 +4,7 @@
  *
  * Invariants: (1) whoever relies on an event shares its lock until the end of
  * the transaction; whoever changes it, or its blocks or layout, has it alone.
+ * Both pass a gate first, in turn, so that nobody is passed for ever.
  * (2) What was waited for is seen: the lock's own statement gives the version
  * as it is then; whatever else depends on it is asked by a later statement.
  * (3) One statement locks all events of a wave, in order: if one of them is
@@ -65,8 +66,10 @@ void pg_events_ask(struct pg_writer *writer, const struct pg_wave *wave, struct 
             changes = true;
         }
     }
-    if (c->events.count > 0)
+    if (c->events.count > 0) {
+        (void)pg_send(&writer->connection, changes ? PG_EVENT_GATE_LOCK : PG_EVENT_GATE_SHARE, p);
         c->events_number = pg_send(&writer->connection, changes ? PG_EVENT_LOCK : PG_EVENT_SHARE, p);
+    }
     layouts_ask(writer, wave, c);
 }
 

@@ -1,6 +1,7 @@
 -- Sets seats' bits, block by block, unless Redis has seen a newer version of the seat.
 -- KEYS: guard and bits of each block.
 -- ARGV: for each block how many seats, then for each of them: its bit's place, its version's place, version, bit.
+-- Always by BITFIELD: there is a server whose SETBIT counts the bits of a byte from its other end (Kvrocks).
 -- The versions are put in place at once, which tells those that were there; a newer one is put back. Nobody can look
 -- between, and it saves a command a block. A seat that is alone in its block, as most are when a sale begins, is
 -- spared the tables.
@@ -12,7 +13,7 @@ for key = 1, #KEYS, 2 do
         if seen > tonumber(ARGV[at + 3]) then
             call('BITFIELD', guard, 'SET', 'u32', ARGV[at + 2], seen)
         else
-            call('SETBIT', bits, ARGV[at + 1], ARGV[at + 4])
+            call('BITFIELD', bits, 'SET', 'u1', ARGV[at + 1], ARGV[at + 4])
         end
     else
         local versions, argument = {}, 1

@@ -489,14 +489,15 @@ static void test_locks_and_bits_are_read(void **state)
     assert_true(read.locks[1].readable);
     assert_true(uuid_equal(&read.locks[1].found_hold_id, &hold.hold_id));
 
-    struct warm_read bits = {.kind = WARM_BITS, .section = "A", .subsection = 1};
+    struct warm_read bits = {.kind = WARM_BITS, .section = "A", .subsection = 1, .bit_count = 40};
     fixture_read(&fixture, &bits);
-    assert_int_equal(bits.bits_size, 2);
+    assert_int_equal(bits.bits_size, 8);
     assert_int_equal(bits.bits[0], 0);
     assert_int_equal(bits.bits[1], 0x40);
     bits.subsection = 2;
     fixture_read(&fixture, &bits);
-    assert_int_equal(bits.bits_size, 0);
+    for (size_t i = 0; i < bits.bits_size; i++)
+        assert_int_equal(bits.bits[i], 0);
 }
 
 static void test_a_hold_without_one_of_its_keys_is_not_whole(void **state)
