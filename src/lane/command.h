@@ -228,6 +228,7 @@ struct command {
     struct uuid lock_hold_id;     /* whose lock in Redis was in its way; nil: nobody's … */
     bool lock_has_ended;          /* … and the store knows that this hold is over */
     int64_t fresh_needed;         /* not decided before this question to the change feed is answered */
+    bool key_found;               /* fresh_needed is of a question asked since */
     bool counted;                 /* as an attempt: deciding again is not another one */
     void *lane_state;
 };

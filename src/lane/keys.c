@@ -23,6 +23,19 @@ static bool same_body(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, 32) == 0;
 }
 
+/* Another node may have answered it: what that speaks of must be known here. The change feed is asked after the key was
+ * found; an earlier answer of it, that the command had to wait for, may be older than the key. */
+static bool knows_what_was_answered(struct lane *lane, struct command *command)
+{
+    if (!lane->shared)
+        return true;
+    if (!command->key_found) {
+        command->key_found = true;
+        command->fresh_needed = follow_next_number(lane);
+    }
+    return follow_has_reached(lane, command);
+}
+
 static enum decision answer_kept(struct lane *lane, struct command *command,
                                  const struct store_lookup *lookup)
 {
@@ -31,8 +44,8 @@ static enum decision answer_kept(struct lane *lane, struct command *command,
         lane_reply(lane, command);
         return DECIDED;
     }
-    if (!follow_is_fresh(lane, command))
-        return DEFERRED; /* another node may have answered it: what it speaks of must be known here */
+    if (!knows_what_was_answered(lane, command))
+        return DEFERRED;
     command->result = (struct result){.now_ms = lane->now_ms};
     if (!result_unpack(lane, command, lookup->result, lookup->result_size)) {
         command->result.err = ERR_INTERNAL;

@@ -172,6 +172,7 @@ enum err lane_post(struct lane *lane, struct command *command)
     command->arrived_ms = 0; /* the lane's own clock sets it */
     command->try_count = 0;
     command->fresh_needed = 0;
+    command->key_found = false;
     command->lock_hold_id = (struct uuid){{0}};
     command->lock_has_ended = false;
     command->avoided = NULL;
