@@ -181,11 +181,12 @@ int demo_run(const struct options *options)
 
     if (options->argument_count > 0)
         return cli_fail_usage(VERB_DEMO, "demo takes no argument '%.64s'", options->arguments[0]);
+    if (!setup_node(options, &config, &metrics_listen, why, sizeof why) ||
+        !options_integer(options, OPTION_BUYERS, 0, 5000, &buyer_count, why, sizeof why))
+        return cli_fail_usage(VERB_DEMO, "%s", why);
     pthread_mutex_init(&demo.lock, NULL);
     rng_init_system(&demo.rng);
-    if (!setup_node(options, &config, &metrics_listen, why, sizeof why) ||
-        !options_integer(options, OPTION_BUYERS, 0, 5000, &buyer_count, why, sizeof why) ||
-        !prepare_store(&demo, options, why, sizeof why))
+    if (!prepare_store(&demo, options, why, sizeof why))
         goto done;
     if (!options_given(options, OPTION_LOG_LEVEL))
         config.log_level = LOG_WARN; /* the terminal is for the curl lines */

@@ -106,9 +106,14 @@ static bool ask_listed_events(struct registry *registry, struct http_client *cli
 static bool ask_stored_events(struct registry *registry, struct http_client *client)
 {
     struct census census;
+    json_t *events = NULL;
+
+    /* A store without events must not make a server that is not there look well. */
+    if (!http_client_call(client, "GET", "/api/admin/events", &events, registry->why, registry->why_size))
+        return false;
+    json_decref(events);
     bool good =
         census_take(&census, registry->options->values[OPTION_STORE], registry->why, registry->why_size);
-
     for (const struct census_event *event = census.first; good && event != NULL; event = event->next) {
         char id[UUID_TEXT_SIZE];
         if (!uuid_is_nil(&registry->org_id) && !uuid_equal(&registry->org_id, &event->row.org_id))

@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/node.h"
 #include "cli/setup.h"
+#include "warm/warm.h"
 
 /* Options whose only backend here is the embedded one. */
 static const struct {
@@ -56,6 +57,13 @@ static bool check_proxy(const struct options *options, char *why, size_t why_siz
     options_origin(options, OPTION_TRUSTED_PROXY, origin, sizeof origin);
     snprintf(why, why_size, "%s must be a numeric address, not '%.64s'", origin, proxy);
     return false;
+}
+
+static bool check_warm(const struct options *options, char *why, size_t why_size)
+{
+    const struct warm_config config = {.url = options->values[OPTION_WARM],
+                                       .prefix = options->values[OPTION_WARM_PREFIX]};
+    return strcmp(config.url, "none") == 0 || warm_check(&config, why, why_size) == ERR_OK;
 }
 
 /* The key that checks tokens: a public one, a given secret, or the store's own. */
@@ -106,8 +114,10 @@ int serve_run(const struct options *options)
     if (options->argument_count > 0)
         return cli_fail_usage(VERB_SERVE, "serve takes no argument '%.64s'", options->arguments[0]);
     if (!check_backends(options, why, sizeof why) || !check_proxy(options, why, sizeof why) ||
-        !setup_node(options, &config, &metrics_listen, why, sizeof why) ||
-        !deliver_read(options, &webhook, why, sizeof why) ||
+        !check_warm(options, why, sizeof why) ||
+        !setup_node(options, &config, &metrics_listen, why, sizeof why))
+        return cli_fail_usage(VERB_SERVE, "%s", why);
+    if (!deliver_read(options, &webhook, why, sizeof why) ||
         !read_key(options, &secret, &public_key, why, sizeof why))
         goto failed;
     config.trusted_proxy = options->values[OPTION_TRUSTED_PROXY];

@@ -215,13 +215,14 @@ static void step_not_written(struct lane *lane, struct step *step, enum err err)
     lane_reply(lane, command);
 }
 
-/* Best available takes the next seat rather than wait for one that somebody has locked. */
-static void remember_missed(struct step *step)
+/* Best available takes the next seat rather than wait for one that somebody has locked. False: there is none that it
+ * has not tried. */
+static bool avoid_missed(struct step *step)
 {
-    for (const struct seat_write *write = step->unit.seats; write != NULL; write = write->next) {
-        if (write->missed)
-            command_avoid_seat(step->command, &write->row.id);
-    }
+    bool avoids = false;
+    for (const struct seat_write *write = step->unit.seats; write != NULL; write = write->next)
+        avoids = (write->missed && step_avoid_seat(step, &write->row.id)) || avoids;
+    return avoids;
 }
 
 /* Nobody else writes to this store, and still it has something else: somebody's hand was in it. There is no feed to
@@ -259,8 +260,11 @@ static void step_missed(struct lane *lane, struct step *step)
     }
     /* Others come back until their time is over: what they want is theirs already. */
     bool is_reserve = command->kind == COMMAND_HOLD_SEATS || command->kind == COMMAND_HOLD_BEST;
-    if (is_reserve)
-        remember_missed(step);
+    if (avoid_missed(step)) {
+        counter_add(COUNTER_RETRIES, 1);
+        lane_retry(lane, command, 0);
+        return;
+    }
     if (is_reserve && command->try_count >= RETRY_COUNT_MAX) {
         audit_failed_reserve(lane, command, &step->unit.holds->row.event_id, &step->unit.holds->row.seat_id,
                              ERR_SEAT_RESERVATION_FAILED);

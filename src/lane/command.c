@@ -28,10 +28,23 @@ struct seatmap *command_hold_map(struct command *command, struct seatmap *map)
     return map;
 }
 
-void command_avoid_seat(struct command *command, const struct uuid *seat_id)
+struct strange_lock *command_strange_lock(const struct command *command, const struct uuid *hold_id)
 {
+    struct strange_lock *lock = command->locks;
+    while (lock != NULL && !uuid_equal(&lock->hold_id, hold_id))
+        lock = lock->next;
+    return lock;
+}
+
+bool command_avoid_seat(struct command *command, const struct uuid *seat_id)
+{
+    for (const struct avoided_seat *seat = command->avoided; seat != NULL; seat = seat->next) {
+        if (uuid_equal(&seat->seat_id, seat_id))
+            return false;
+    }
     struct avoided_seat *avoided = ARENA_NEW(command->arena, struct avoided_seat);
     avoided->seat_id = *seat_id;
     avoided->next = command->avoided;
     command->avoided = avoided;
+    return true;
 }

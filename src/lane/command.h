@@ -224,9 +224,9 @@ struct command {
     int64_t arrived_us; /* monotonic, for the latency histogram */
     int64_t retry_at_ms;
     int32_t try_count;
-    struct avoided_seat *avoided; /* HOLD_BEST: seats that somebody turned out to have locked */
-    struct uuid lock_hold_id;     /* whose lock in Redis was in its way; nil: nobody's … */
-    bool lock_has_ended;          /* … and the store knows that this hold is over */
+    struct avoided_seat *avoided; /* HOLD_BEST: seats that somebody turned out to have locked … */
+    int32_t avoid_count;          /* … and how often that was so */
+    struct strange_lock *locks;   /* in Redis, in its way, of holds that memory does not know */
     int64_t fresh_needed;         /* not decided before this question to the change feed is answered */
     bool key_found;               /* fresh_needed is of a question asked since */
     bool counted;                 /* as an attempt: deciding again is not another one */
@@ -238,7 +238,16 @@ struct avoided_seat {
     struct uuid seat_id;
 };
 
-void command_avoid_seat(struct command *command, const struct uuid *seat_id);
+/* False: it was avoided before. */
+bool command_avoid_seat(struct command *command, const struct uuid *seat_id);
+
+struct strange_lock {
+    struct strange_lock *next;
+    struct uuid hold_id;
+    bool has_ended; /* the store knows that this hold is over */
+};
+
+struct strange_lock *command_strange_lock(const struct command *command, const struct uuid *hold_id);
 
 void command_init(struct command *command, enum command_kind kind, struct arena *arena);
 void command_deinit(struct command *command); /* releases the seat maps; the arena is the owner's */

@@ -182,15 +182,17 @@ static void grant_seat(struct request *request, struct step *step, const struct 
     step_pend_block(step, event, place->block, choice->verdict == RESERVE_GRANT);
 }
 
-/* A lock in Redis was in its way, of a hold that memory does not know. False: the store is being asked about it. */
-static bool ask_about_lock(struct lane *lane, struct command *command)
+/* Locks in Redis were in its way, of holds that memory does not know. False: the store is being asked about one. */
+static bool ask_about_locks(struct lane *lane, struct command *command)
 {
-    if (uuid_is_nil(&command->lock_hold_id))
-        return true;
-    const struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_HOLD, &command->lock_hold_id);
-    if (lookup == NULL)
-        return false;
-    command->lock_has_ended = lookup->err == ERR_OK && lookup->found && lookup->holds[0].state != HOLD_ACTIVE;
+    for (struct strange_lock *lock = command->locks; lock != NULL; lock = lock->next) {
+        if (lock->has_ended)
+            continue; /* and stays so */
+        const struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_HOLD, &lock->hold_id);
+        if (lookup == NULL)
+            return false;
+        lock->has_ended = lookup->err == ERR_OK && lookup->found && lookup->holds[0].state != HOLD_ACTIVE;
+    }
     return true;
 }
 
@@ -199,7 +201,7 @@ static enum decision grant(struct request *request)
     struct lane *lane = request->lane;
     struct command *command = request->command;
     struct hot_event *event = request->event;
-    if (!ask_about_lock(lane, command))
+    if (!ask_about_locks(lane, command))
         return LOOKING_UP;
     for (int32_t i = 0; i < request->count; i++) {
         if (request->seats[i].verdict == RESERVE_RENEW &&

@@ -92,6 +92,13 @@ static void fill_locks(struct lane_batch *batch)
     }
 }
 
+/* Too old, by either clock, to be of a commit under way. */
+bool filter_lock_is_old(const struct lane *lane, const struct warm_lock *lock)
+{
+    int64_t age_ms = lane->now_ms - lock->found_held_at_ms;
+    return age_ms >= WARM_LOCK_YOUNG_MS || age_ms <= -WARM_LOCK_YOUNG_MS;
+}
+
 enum verdict { GO_ON, DECIDE_AGAIN, WAIT };
 
 static enum verdict judge_lock(const struct lane *lane, const struct command *command,
@@ -109,51 +116,83 @@ static enum verdict judge_lock(const struct lane *lane, const struct command *co
     }
     if (hot_hold(lane->hot, &lock->org_id, &lock->found_hold_id) != NULL)
         return DECIDE_AGAIN;
-    bool is_old = lane->now_ms - lock->found_held_at_ms >= WARM_LOCK_YOUNG_MS;
-    bool has_ended = command->lock_has_ended && uuid_equal(&command->lock_hold_id, &lock->found_hold_id);
-    if (is_old || has_ended) {
+    const struct strange_lock *known = command_strange_lock(command, &lock->found_hold_id);
+    if (filter_lock_is_old(lane, lock) || (known != NULL && known->has_ended)) {
         counter_add(COUNTER_LOCKS_TAKEN_OVER, 1);
         return GO_ON;
     }
     return WAIT;
 }
 
-/* Is one of its seats somebody's? Then the lock that says so is remembered with the command. */
-static enum verdict judge(const struct lane *lane, struct step *step)
+static void remember_lock(struct command *command, const struct warm_lock *lock)
 {
-    for (int32_t i = 0; i < step->lock_count; i++) {
-        enum verdict verdict = judge_lock(lane, step->command, &step->locks[i]);
-        if (verdict == GO_ON)
-            continue;
-        step->command->lock_hold_id = step->locks[i].found_hold_id;
-        step->command->lock_has_ended = false;
-        command_avoid_seat(step->command, &step->locks[i].seat_id);
-        return verdict;
-    }
-    return GO_ON;
+    if (command_strange_lock(command, &lock->found_hold_id) != NULL)
+        return;
+    struct strange_lock *strange = ARENA_NEW(command->arena, struct strange_lock);
+    strange->hold_id = lock->found_hold_id;
+    strange->next = command->locks;
+    command->locks = strange;
 }
 
-static void refuse(struct lane *lane, struct command *command, const struct hold_row *hold)
+/* Are some of its seats somebody's? Locks whose holds are not known are remembered with the command. */
+static enum verdict judge(const struct lane *lane, struct step *step)
 {
+    enum verdict verdict = GO_ON;
+    for (int32_t i = 0; i < step->lock_count; i++) {
+        struct warm_lock *lock = &step->locks[i];
+        enum verdict one = judge_lock(lane, step->command, lock);
+        lock->refuses = one != GO_ON;
+        if (one == WAIT)
+            remember_lock(step->command, lock);
+        if (one == DECIDE_AGAIN || verdict == GO_ON)
+            verdict = one;
+    }
+    return verdict;
+}
+
+static bool avoid_locked(struct step *step)
+{
+    bool avoids = false;
+    for (int32_t i = 0; i < step->lock_count; i++)
+        avoids = (step->locks[i].refuses && step_avoid_seat(step, &step->locks[i].seat_id)) || avoids;
+    return avoids;
+}
+
+static void refuse(struct lane *lane, struct step *step)
+{
+    struct command *command = step->command;
+    const struct hold_row *hold = &step->unit.holds->row;
+    command->result = (struct result){0};
+    command->result.failures = ARENA_ARRAY(command->arena, struct seat_failure, step->lock_count + 1);
+    for (int32_t i = 0; i < step->lock_count; i++) {
+        if (step->locks[i].refuses)
+            command->result.failures[command->result.failure_count++] =
+                (struct seat_failure){.id = step->locks[i].seat_id, .err = ERR_SEAT_NO_LONGER_AVAILABLE};
+    }
     audit_failed_reserve(lane, command, &hold->event_id, &hold->seat_id, ERR_SEAT_NO_LONGER_AVAILABLE);
     counter_add(COUNTER_LOCKS_REFUSED, 1);
     counter_add(COUNTER_DECIDED_WARM, 1);
     counter_add(COUNTER_HOLD_CONFLICTS, 1);
-    command->result = (struct result){0};
     lane_answer_now(lane, command, ERR_SEAT_NO_LONGER_AVAILABLE);
 }
 
 static void step_refused(struct lane *lane, struct step *step, enum verdict verdict)
 {
     struct command *command = step->command;
-    filter_give_back(lane, step);
+    bool takes_others = avoid_locked(step);
+    bool gives_up = verdict == WAIT && !takes_others && command->try_count >= RETRY_COUNT_MAX;
     batch_withdraw(lane, step);
     follow_missed(lane, command); /* whoever has the lock may have committed by now */
-    if (verdict == WAIT && command->try_count >= RETRY_COUNT_MAX) {
-        refuse(lane, command, &step->unit.holds->row);
+    if (gives_up)
+        refuse(lane, step);
+    filter_give_back(lane, step);
+    if (gives_up)
+        return;
+    counter_add(COUNTER_RETRIES, 1);
+    if (takes_others) {
+        lane_retry(lane, command, 0);
         return;
     }
-    counter_add(COUNTER_RETRIES, 1);
     lane_retry(lane, command, verdict == WAIT ? 10ll << command->try_count : 0);
     command->try_count += verdict == WAIT;
 }

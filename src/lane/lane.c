@@ -173,9 +173,9 @@ enum err lane_post(struct lane *lane, struct command *command)
     command->try_count = 0;
     command->fresh_needed = 0;
     command->key_found = false;
-    command->lock_hold_id = (struct uuid){{0}};
-    command->lock_has_ended = false;
+    command->locks = NULL;
     command->avoided = NULL;
+    command->avoid_count = 0;
     command->counted = false;
     command->lane_state = NULL;
     if (has_room_of_its_own(command->kind)) {

@@ -231,6 +231,8 @@ void step_touch_event(struct step *step, struct hot_event *event);
 const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
 struct arena *step_arena(struct step *step);
 void step_submit(struct step *step); /* marks what it touches; it will be written */
+/* HOLD_BEST looks elsewhere next time; false for others, and if it did so already. */
+bool step_avoid_seat(struct step *step, const struct uuid *seat_id);
 void step_unmark(struct step *step); /* when its outcome is known */
 
 /* ---- apply.c ---- */
@@ -242,7 +244,8 @@ void apply_tell_watchers(struct lane *lane, const struct uuid *event_id);
 /* ---- filter.c: locks in Redis before the store is asked, registry keys after it answered ---- */
 bool filter_ask(struct lane *lane, struct lane_batch *batch); /* true: batch_to_store() when it is answered */
 void filter_committed(struct lane *lane, struct lane_batch *batch); /* what its units changed */
-void filter_give_back(struct lane *lane, struct step *step);        /* its locks: nothing was written */
+bool filter_lock_is_old(const struct lane *lane, const struct warm_lock *lock);
+void filter_give_back(struct lane *lane, struct step *step); /* its locks: nothing was written */
 void filter_turn(struct lane *lane);
 void filter_place(struct warm_write *write, const struct hot_event *event, int32_t index);
 void filter_hold(struct warm_write *write, const struct hold_row *row);

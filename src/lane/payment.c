@@ -35,6 +35,12 @@ static struct lane_charge charge_of(const struct checkout_row *row, int32_t atte
     };
 }
 
+/* We hear of it too late to know that it is still ours: sweep.c asks, whoever is first. */
+static bool is_too_late(const struct lane *lane, const struct checkout_row *row)
+{
+    return lane->shared && row->payer_until_ms <= lane->now_ms;
+}
+
 void payment_started(struct lane *lane, struct step *step)
 {
     const struct checkout_row *row = &step->unit.checkouts->row;
@@ -47,8 +53,8 @@ void payment_started(struct lane *lane, struct step *step)
         list_append(&checkout->waiters, &waiter->checkout_node);
         list_append(&lane->paying, &waiter->node);
     }
-    if (lane->shared && row->payer_until_ms <= lane->now_ms)
-        return; /* we hear of it too late to know that it is still ours: sweep.c asks, whoever is first */
+    if (is_too_late(lane, row))
+        return;
     struct lane_charge charge = charge_of(&checkout->row, 1);
     lane->config.charge(lane->config.context, &charge);
 }
@@ -63,7 +69,7 @@ void payment_taken_over(struct lane *lane, struct step *step)
 {
     struct hot_checkout *checkout = map_get(&lane->hot->checkouts, &step->unit.checkouts->row.id);
     counter_add(COUNTER_PAYMENTS_TAKEN_OVER, 1);
-    if (checkout != NULL)
+    if (checkout != NULL && !is_too_late(lane, &step->unit.checkouts->row))
         payment_resume(lane, checkout);
     if (step->command != NULL)
         lane_reply(lane, step->command);

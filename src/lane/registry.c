@@ -173,8 +173,7 @@ static void compare_holds(struct registry_run *run)
 static bool lock_is_nobodys(const struct registry_run *run, const struct warm_lock *lock, int32_t index)
 {
     bool is_there = lock->result == WARM_LOCK_FOUND && lock->readable;
-    return is_there && run->event->seats[index].hold == NULL &&
-           run->lane->now_ms - lock->found_held_at_ms >= WARM_LOCK_YOUNG_MS;
+    return is_there && run->event->seats[index].hold == NULL && filter_lock_is_old(run->lane, lock);
 }
 
 static void compare_lock(struct registry_run *run, const struct warm_lock *lock, int32_t index)

@@ -247,6 +247,29 @@ void step_pend_block(struct step *step, struct hot_event *event, int32_t block, 
         step_claim_block(step, event, block, count);
 }
 
+/* ---- Best available: what somebody else is at ---- */
+
+enum {
+    AVOID_ALONE_COUNT = 2
+}; /* after so many it is not a seat that somebody is at, but many: the row is left to them */
+
+bool step_avoid_seat(struct step *step, const struct uuid *seat_id)
+{
+    struct command *command = step->command;
+    if (command == NULL || command->kind != COMMAND_HOLD_BEST || !command_avoid_seat(command, seat_id))
+        return false;
+    if (command->avoid_count++ < AVOID_ALONE_COUNT)
+        return true;
+    const struct seatmap *map = CONTAINER_OF(step->unit.seats, struct step_seat, write)->event->map;
+    int32_t index = seatmap_find(map, seat_id);
+    if (index < 0)
+        return true; /* another layout by now */
+    const struct layout_row *row = seatmap_row(map, index);
+    for (int32_t i = row->seat_first; i < row->seat_first + row->seat_count; i++)
+        (void)command_avoid_seat(command, &map->seat_ids[i]);
+    return true;
+}
+
 /* ---- What it touches while it is under way ---- */
 
 static void step_mark(struct step *step, bool busy)

@@ -409,3 +409,11 @@ enum err warm_create(const struct warm_config *config, struct warm **out, char *
     *out = &redis->warm;
     return ERR_OK;
 }
+
+enum err warm_check(const struct warm_config *config, char *why, size_t why_size)
+{
+    struct warm *warm = NULL;
+    enum err err = warm_create(config, &warm, why, why_size);
+    warm_destroy(warm);
+    return err;
+}

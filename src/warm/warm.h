@@ -51,6 +51,8 @@ struct warm_config {
  * and `why` says in one sentence what is wrong. */
 enum err warm_create(const struct warm_config *config, struct warm **out, char *why,
                      size_t why_size) MUST_CHECK;
+/* The same error, without a warm tier: before anything else is begun. */
+enum err warm_check(const struct warm_config *config, char *why, size_t why_size) MUST_CHECK;
 void warm_destroy(struct warm *warm); /* rounds under way fail; NULL is fine */
 
 int warm_fd(struct warm *warm); /* readable when warm_turn() has something to do */
@@ -84,6 +86,8 @@ struct warm_lock {
     struct uuid found_hold_id;
     struct uuid found_user_id;
     int64_t found_held_at_ms;
+    /* The asker's own: */
+    bool refuses;
 };
 
 enum warm_outcome { WARM_ANSWERED, WARM_TIMED_OUT, WARM_FAILED };

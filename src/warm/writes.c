@@ -261,7 +261,7 @@ static void put_kept(struct group *group, const struct warm_write *write)
     struct write_ids ids;
     write_ids(write, &ids);
     bool extend = write->kind == WARM_EXTENDED && !write->repair;
-    resp_text(out, extend ? "extend" : "keep");
+    resp_text(out, extend ? "extend" : write->repair ? "repair" : "new");
     put_place(out, write);
     resp_bulk(out, ids.seat, KEY_ID_SIZE);
     resp_bulk(out, ids.hold, KEY_ID_SIZE);

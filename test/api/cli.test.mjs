@@ -235,7 +235,27 @@ describe('migrate and verify', () => {
   });
 });
 
+describe('values that cannot be used', () => {
+  const bad = [['--listen', 'foo'], ['--http-loops', '0'], ['--log-level', 'loud'], ['--order', 'kafka://x'], ['--store', 'foo:bar'],
+    ['--trusted-proxy', 'foo'], ['--metrics-listen', 'foo'], ['--warm', 'foo'], ['--warm', 'redis://h:port']];
+  for (const words of bad) {
+    it(`serve ${words.join(' ')}: wrong use, before anything is made`, () => {
+      const folder = tempDir();
+      usage(run(['serve', ...words], { cwd: folder }));
+      assert.deepEqual(readdirSync(folder), []);
+    });
+  }
+
+  it('demo --buyers -1', () => usage(run(['demo', '--buyers', '-1'])));
+});
+
 describe('registry', () => {
+  it('status of a server that is not there fails, whatever the store has', () => {
+    const store = `sqlite:${join(tempDir(), 'empty.db')}`;
+    assert.equal(run(['migrate', '--store', store]).status, 0);
+    failure(run(['registry', 'status', '--store', store, '--url', 'http://127.0.0.1:1']));
+  });
+
   it('status and reconcile over a running server', async () => {
     const server = await start();
     const organization = await new World(server).organization();

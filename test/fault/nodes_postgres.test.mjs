@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 
 import { Scene } from '../lib/traffic.mjs';
 import { pause, waitFor } from '../lib/wait.mjs';
+import { block, layoutOf } from '../lib/world.mjs';
 
 describe('several nodes whose PostgreSQL is in trouble', () => {
   let scene;
@@ -22,6 +23,24 @@ describe('several nodes whose PostgreSQL is in trouble', () => {
       await scene.moves(traffic, 20);
       await scene.nodes.ready();
     });
+  });
+
+  it('best available passes seats that somebody has locked, however many', async () => {
+    const event = await scene.organization.event({ layout: layoutOf(block('A', 1, Array(6).fill(20))) });
+    const seats = event.seats.slice(0, 60).map((seat) => `'${seat.seat_id}'`);
+    const locker = spawn('psql', ['-X', '-q', '-d', scene.nodes.store], { stdio: ['pipe', 'ignore', 'ignore'] });
+    locker.stdin.write(`BEGIN; SELECT 1 FROM seats WHERE id IN (${seats}) FOR UPDATE;\n`);
+    try {
+      await waitFor('the locks', () => scene.nodes.select(
+        `SELECT 1 FROM (SELECT 1 FROM seats WHERE id IN (${seats}) FOR UPDATE SKIP LOCKED) AS free`).length === 0);
+      for (let i = 0; i < 6; i++) {
+        const answer = await scene.nodes.at(i % 2, scene.organization.buyer()).post(`${event.path}/holds`, { quantity: 4 });
+        assert.equal(answer.status, 201, JSON.stringify(answer.body));
+        assert.ok(answer.body.data.holds.every((hold) => Number(hold.row) > 3), 'the first three rows are locked');
+      }
+    } finally {
+      locker.stdin.end('ROLLBACK;\n');
+    }
   });
 
   it('an event is changed however many sell its seats: they come one after the other', async () => {

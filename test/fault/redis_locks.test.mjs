@@ -97,6 +97,36 @@ describe('the keys in Redis', { concurrency: 4 }, () => {
     await waitFor('the lock to be its', async () => (await registry.lock(seat))?.hold_id === hold.hold_id);
   });
 
+  it('a lock from the future is as wrong as an old one', async () => {
+    const { event, registry, buyer } = await begin();
+    await registry.plantLock(event.seats[0], { hold: madeId(0), user: uuid(), agoMs: -3600000 });
+    ok(await event.reserve(buyer, event.seats[0]), 201);
+  });
+
+  it('several seats whose locks name holds that have ended are given at once', async () => {
+    const { event, registry, buyer, stranger, other } = await begin();
+    const seats = event.seats.slice(0, 4);
+    const ended = [];
+    for (const seat of seats) ended.push(await event.hold(buyer, seat));
+    for (const hold of ended) ok(await buyer.del(`/api/holds/${hold.hold_id}`));
+    for (const seat of seats) await gone('the lock', registry.lockKey(seat));
+    await waitFor('the other node to see them free', async () => (await event.list(other(stranger))).slice(0, 4).every((seat) => seat.status === 'available'));
+    for (const [i, seat] of seats.entries()) await registry.plantLock(seat, { hold: ended[i].hold_id, user: buyer.user });
+    const answer = ok(await other(stranger).post(`${event.path}/holds`, { seat_ids: seats.map((seat) => seat.seat_id) }), 201);
+    assert.equal(answer.holds.length, 4);
+  });
+
+  it('several seats of which some are locked by nobody known are refused by name', async () => {
+    const { event, registry, buyer } = await begin();
+    const seats = event.seats.slice(0, 4);
+    for (const seat of seats.slice(1, 3)) await registry.plantLock(seat, { hold: madeId(0), user: uuid() });
+    const error = fails(await buyer.post(`${event.path}/holds`, { seat_ids: seats.map((seat) => seat.seat_id) }), 409, 'seat_no_longer_available');
+    assert.deepEqual(error.details.seats.map((seat) => seat.seat_id), seats.slice(1, 3).map((seat) => seat.seat_id));
+    const best = ok(await buyer.post(`${event.path}/holds`, { quantity: 2, adjacent: false }), 201);
+    const taken = best.holds.map((hold) => hold.seat_id);
+    assert.ok(!taken.includes(seats[1].seat_id) && !taken.includes(seats[2].seat_id), 'best available takes others');
+  });
+
   it('a lock whose hold has ended is taken over at once, however young it looks', async () => {
     const { event, registry, buyer, stranger, other } = await begin();
     const seat = event.seats[0];

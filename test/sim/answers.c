@@ -113,7 +113,9 @@ static void promise_hold(struct world *world, const struct command *command, con
         promise->event_id = row->event_id;
         promise->user_id = row->user_id;
         promise->seat_index = view->seat_index;
-        promise->may_have_ended = world->ending_count > 0 || stored->row.state != HOLD_ACTIVE;
+        /* In a checkout its payment may be under way, and fail. */
+        promise->may_have_ended = world->ending_count > 0 || stored->row.state != HOLD_ACTIVE ||
+                                  !uuid_is_nil(&stored->row.checkout_id);
     }
     if (row->held_until_ms > promise->held_until_ms)
         promise->held_until_ms = row->held_until_ms;

@@ -11,7 +11,8 @@
 #include "world.h"
 
 enum {
-    OVER_MS_MAX = 2 * WORLD_SKEW_MS_MAX + 1000,
+    /* Who has a payment's lease asks within it, even if they hear late that they have it. */
+    OVER_MS_MAX = PAYER_LEASE_MS + 2 * WORLD_SKEW_MS_MAX,
     SETTLE_MS = 4000,         /* after bad weather every payment has somebody who asks for it, soon */
     PAYER_LATE_MS_MAX = 3500, /* a sweep, a commit, and clocks that differ */
     PAYMENT_OVER_MS_MAX = PAYER_LEASE_MS + PAYER_LATE_MS_MAX,
@@ -74,7 +75,7 @@ void gateway_charge(void *context, const struct lane_charge *charge)
     const struct sim_checkout *stored = world_checkout(world, &charge->checkout_id);
     if (stored == NULL || stored->row.state == CHECKOUT_PENDING_PAYMENT)
         world_fail(world, "money was asked for before its checkout was pinned");
-    /* Another node may have settled it this very moment; not long ago. */
+    /* Another node may have settled it meanwhile; the gateway knows a checkout by its id. */
     bool is_over = stored->row.state != CHECKOUT_PROCESSING;
     if (is_over && (!world->shared || world->now_ms - stored->row.ended_ms > OVER_MS_MAX))
         world_fail(world, "money was asked for a checkout that is over");

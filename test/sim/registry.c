@@ -118,7 +118,9 @@ void registry_check_locks(struct world *world)
     const struct sim_hold *hold;
     while ((hold = map_next(&world->tables->holds, &position)) != NULL) {
         const struct hold_row *row = &hold->row;
-        bool made_in_fine_weather = row->created_ms > world->steady_ms;
+        /* A storm may be shorter than the time between two checks. */
+        bool made_in_fine_weather =
+            row->created_ms > world->steady_ms && row->created_ms > world->fine_ms + STEADY_MS;
         if (row->state != HOLD_ACTIVE || !made_in_fine_weather || world->now_ms - row->created_ms < NEW_MS)
             continue;
         const struct sim_event *event = world_event(world, &row->event_id);

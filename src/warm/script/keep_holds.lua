@@ -2,8 +2,8 @@
 -- KEYS: the event's members; then for each seat: guard, bits, lock, hold, meta.
 -- ARGV: the event; then for each seat the 17 that are named below.
 -- A lock or key of another hold is overwritten only if that hold is older (ids ascend with time), because the store says
--- that the seat is this hold's; 'extend' touches nothing of another hold. A lock of the user's own goes in any case: a
--- second try of theirs, made elsewhere a moment later, fails and gives its lock back, and there would be none.
+-- that the seat is this hold's; 'extend' touches nothing of another hold. For a 'new' hold a lock of the user's own goes in
+-- any case: a second try of theirs, made elsewhere a moment later, fails and gives its lock back, and there would be none.
 local function field(lock, name)
     return type(lock) == 'string' and string.match(lock, '"' .. name .. '"%s*:%s*"([%x%-]+)"') or nil
 end
@@ -26,7 +26,7 @@ for seat = 0, (#KEYS - 1) / 5 - 1 do
     else
         redis.call('BITFIELD', bits, 'SET', 'u1', place, bit)
         local found = redis.pcall('GET', lock)
-        local own = mode ~= 'extend' and field(found, 'user_id') == user
+        local own = mode == 'new' and field(found, 'user_id') == user
         if type(found) ~= 'table' and (own or may_set(mode, field(found, 'hold_id'), hold)) then
             redis.call('SET', lock, lock_value, 'PXAT', lock_until)
         end

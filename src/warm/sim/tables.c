@@ -213,7 +213,8 @@ static void write_keep(struct warm_sim *sim, const struct warm_write *write)
         return;
     bool extend = write->kind == WARM_EXTENDED && !write->repair;
     struct warm_lock lock = lock_read(sim, &write->seat_id);
-    bool own = !extend && lock.readable && uuid_equal(&lock.found_user_id, &write->user_id);
+    bool own = write->kind == WARM_HELD && !write->repair && lock.readable &&
+               uuid_equal(&lock.found_user_id, &write->user_id);
     if (own || may_set(extend, lock.readable, uuid_compare(&lock.found_hold_id, &write->hold_id)))
         lock_set(sim, &(struct warm_lock){.seat_id = write->seat_id,
                                           .hold_id = write->hold_id,
