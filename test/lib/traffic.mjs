@@ -379,9 +379,17 @@ export class Scene {
 
   /** Redis holds exactly what it should, and every node says so. */
   async registryRight(event, limitMs = 40000) {
-    let wrong;
+    let wrong = [];
+    const look = async () => {
+      try {
+        wrong = await this.registryFaults(event);
+      } catch (error) {
+        wrong = [`it could not be asked: ${error.stack}`]; // a key may die, a connection may end while it is looked at
+      }
+      return wrong.length === 0;
+    };
     try {
-      await waitFor('the registry to be right', async () => (wrong = await this.registryFaults(event)).length === 0, limitMs, 300);
+      await waitFor('the registry to be right', look, limitMs, 300);
     } catch (error) {
       throw new Error(`${error.message}: ${wrong.slice(0, 8).join('; ')}`);
     }

@@ -128,9 +128,8 @@ void world_advance(struct world *world)
         next = redis_ms;
     int64_t step = (int64_t)rng_below(&world->rng, rng_below(&world->rng, 20) == 0 ? 20000 : 40);
     if (next < world->now_ms + step && rng_below(&world->rng, 4) != 0)
-        world->now_ms = next;
-    else
-        pass(world, step);
+        step = next - world->now_ms;
+    pass(world, step);
 }
 
 /* ---- Begin and end ---- */
