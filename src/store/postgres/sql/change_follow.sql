@@ -1,7 +1,7 @@
 -- The changes of the transactions from $1 on, $2 of them at most, without the data of those that node $3 wrote itself:
--- `until` is where to go on. Only transactions below
--- the oldest that is still open count, because from there on more may come. All of it is one statement, so that it is
--- one snapshot.
+-- `until` is where to go on. Only transactions below the oldest that is still open count, because from there on more may
+-- come. It never goes back: what was below it once had ended, and one that seems open again is another database's, whose
+-- session has just gone. All of it is one statement, so that it is one snapshot.
 WITH page AS MATERIALIZED (
     SELECT
         f.oldest_open, f.horizon, f.floor,
@@ -11,7 +11,7 @@ WITH page AS MATERIALIZED (
             WHERE c.transaction >= $1::xid8 AND c.transaction < f.oldest_open
             ORDER BY c.transaction
             OFFSET $2::integer
-            LIMIT 1), f.oldest_open) AS until
+            LIMIT 1), greatest(f.oldest_open, $1::xid8)) AS until
     FROM (SELECT * FROM feed LIMIT 1) AS f -- there is one; the limit keeps it from being worked out several times
 )
 SELECT p.until, p.horizon, p.floor, p.until < p.oldest_open, c.id, c.created_at, c.data
