@@ -115,8 +115,9 @@ export class Bouncer {
     const result = spawnSync(script, ['run', 'pgbouncer', '-q', '-d', this.config], { encoding: 'utf8', timeout: 60000 });
     if (result.error) throw result.error;
     if (result.status !== 0) throw new Error(`pgbouncer: ${result.stdout}${result.stderr}`);
-    await waitFor('PgBouncer', async () => existsSync(join(this.dir, 'pid')));
-    this.pid = Number(readFileSync(join(this.dir, 'pid'), 'utf8'));
+    // The file is there before its number is: and 0 would be this process's own group.
+    const pidFile = join(this.dir, 'pid');
+    this.pid = await waitFor('PgBouncer', async () => existsSync(pidFile) && Number(readFileSync(pidFile, 'utf8')));
     return this;
   }
 
