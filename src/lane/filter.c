@@ -158,13 +158,13 @@ static bool avoid_locked(struct step *step)
     return avoids;
 }
 
-static void refuse(struct lane *lane, struct step *step)
+static void refuse(struct lane *lane, struct step *step, int32_t lock_count)
 {
     struct command *command = step->command;
     const struct hold_row *hold = &step->unit.holds->row;
     command->result = (struct result){0};
-    command->result.failures = ARENA_ARRAY(command->arena, struct seat_failure, step->lock_count + 1);
-    for (int32_t i = 0; i < step->lock_count; i++) {
+    command->result.failures = ARENA_ARRAY(command->arena, struct seat_failure, lock_count + 1);
+    for (int32_t i = 0; i < lock_count; i++) {
         if (step->locks[i].refuses)
             command->result.failures[command->result.failure_count++] =
                 (struct seat_failure){.id = step->locks[i].seat_id, .err = ERR_SEAT_NO_LONGER_AVAILABLE};
@@ -180,21 +180,18 @@ static void step_refused(struct lane *lane, struct step *step, enum verdict verd
 {
     struct command *command = step->command;
     bool takes_others = avoid_locked(step);
-    bool gives_up = verdict == WAIT && !takes_others && command->try_count >= RETRY_COUNT_MAX;
+    bool waits = verdict == WAIT && !takes_others;
+    int32_t lock_count = step->lock_count;
+    filter_give_back(lane, step);
     batch_withdraw(lane, step);
     follow_missed(lane, command); /* whoever has the lock may have committed by now */
-    if (gives_up)
-        refuse(lane, step);
-    filter_give_back(lane, step);
-    if (gives_up)
-        return;
-    counter_add(COUNTER_RETRIES, 1);
-    if (takes_others) {
-        lane_retry(lane, command, 0);
+    if (waits && command->try_count >= RETRY_COUNT_MAX) {
+        refuse(lane, step, lock_count);
         return;
     }
-    lane_retry(lane, command, verdict == WAIT ? 10ll << command->try_count : 0);
-    command->try_count += verdict == WAIT;
+    counter_add(COUNTER_RETRIES, 1);
+    lane_retry(lane, command, waits ? 10ll << command->try_count : 0);
+    command->try_count += waits;
 }
 
 static void answered(struct warm_round *round)

@@ -26,7 +26,6 @@ enum {
     SWEEP_REGISTRY_MS = 30000,
     RUN_RETRY_MS = 500,
     RUN_TRY_COUNT_MAX = 5,
-    HOLDS_PER_PAGE_MAX = WARM_READ_COUNT_MAX, /* written before Redis is heard from again */
 };
 
 enum stage { STAGE_MEMBERS, STAGE_HOLDS, STAGE_LOCKS, STAGE_BITS, STAGE_DONE };
@@ -46,7 +45,8 @@ struct registry_run {
     int64_t fresh_needed; /* … when this question to the change feed is answered */
     uint64_t cursor;      /* STAGE_MEMBERS */
     int32_t at;           /* STAGE_HOLDS, STAGE_LOCKS: seat; STAGE_BITS: block */
-    int32_t *places;      /* STAGE_HOLDS: the seats of the page */
+    int32_t *places;      /* STAGE_HOLDS: the seats of the page … */
+    int32_t next;         /* … and where the page after it begins */
     uint64_t *seen;       /* bit per seat: its hold is a member, and has its keys */
     int64_t member_count;
     int64_t missing_count;
@@ -131,18 +131,20 @@ static void compare_members(struct registry_run *run)
 /* The next seats that have one. */
 static void ask_for_holds(struct registry_run *run)
 {
-    struct uuid *seat_ids = ARENA_ARRAY(&run->arena, struct uuid, HOLDS_PER_PAGE_MAX);
-    struct uuid *hold_ids = ARENA_ARRAY(&run->arena, struct uuid, HOLDS_PER_PAGE_MAX);
+    struct uuid *seat_ids = ARENA_ARRAY(&run->arena, struct uuid, WARM_READ_COUNT_MAX);
+    struct uuid *hold_ids = ARENA_ARRAY(&run->arena, struct uuid, WARM_READ_COUNT_MAX);
     int32_t count = 0;
-    run->places = ARENA_ARRAY(&run->arena, int32_t, HOLDS_PER_PAGE_MAX);
-    for (; run->at < run->map->layout->seat_count && count < HOLDS_PER_PAGE_MAX; run->at++) {
-        const struct hot_hold *hold = run->event->seats[run->at].hold;
+    run->places = ARENA_ARRAY(&run->arena, int32_t, WARM_READ_COUNT_MAX);
+    int32_t at = run->at; /* which stays until the page was compared: it may have to be asked again */
+    for (; at < run->map->layout->seat_count && count < WARM_READ_COUNT_MAX; at++) {
+        const struct hot_hold *hold = run->event->seats[at].hold;
         if (hold == NULL)
             continue;
-        seat_ids[count] = run->map->seat_ids[run->at];
+        seat_ids[count] = run->map->seat_ids[at];
         hold_ids[count] = hold->id;
-        run->places[count++] = run->at;
+        run->places[count++] = at;
     }
+    run->next = at;
     run->read.kind = count > 0 ? WARM_HOLDS : WARM_COUNT; /* nothing to ask: only to hear from it */
     run->read.seat_ids = seat_ids;
     run->read.hold_ids = hold_ids;
@@ -311,6 +313,7 @@ static void page_compare(struct registry_run *run)
         break;
     case STAGE_HOLDS:
         compare_holds(run);
+        run->at = run->next;
         if (run->at >= run->map->layout->seat_count)
             stage_begin(run, run->command != NULL ? STAGE_LOCKS : STAGE_BITS);
         break;

@@ -249,9 +249,8 @@ void step_pend_block(struct step *step, struct hot_event *event, int32_t block, 
 
 /* ---- Best available: what somebody else is at ---- */
 
-enum {
-    AVOID_ALONE_COUNT = 2
-}; /* after so many it is not a seat that somebody is at, but many: the row is left to them */
+/* After so many it is not a seat that somebody is at, but many: the row is left to them. */
+enum { AVOID_ALONE_COUNT = 2 };
 
 bool step_avoid_seat(struct step *step, const struct uuid *seat_id)
 {

@@ -96,8 +96,8 @@ static void batch_fail(struct pg_writer *writer, struct store_batch *batch, enum
         batch->err = ERR_INTERNAL;
         return;
     }
-    if (trouble == PG_BUSY ||
-        trouble == PG_AGAIN) { /* others can write, and the next batch of ours may, too */
+    /* Others can write, and the next batch of ours may, too. */
+    if (trouble == PG_BUSY || trouble == PG_AGAIN) {
         char quoted[PG_WHY_SIZE];
         log_quote(writer->connection.why, quoted, sizeof(quoted));
         log_write(LOG_WARN, "a batch waited too long for a lock", "\"error\":\"%s\"", quoted);
