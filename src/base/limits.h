@@ -62,6 +62,19 @@ enum {
     PAYER_RENEW_MS = 5000,
     SWEEP_INTERVAL_MS = 1000, /* how often leases and emptied events are looked at */
 
+    /* Order by a broker */
+    ORDER_REPLY_MS = 2000 * PATIENCE,     /* a caller waits so long for the answer; then 202 … */
+    ORDER_SEND_MS_MAX = 1500 * PATIENCE,  /* … and by then the broker has taken the command, or has not */
+    ORDER_DEADLINE_MS = 10000 * PATIENCE, /* nobody waits any more for what was not begun by then */
+    ORDER_PENDING_COUNT_MAX = 32768,      /* commands under way that this node was asked for */
+    ORDER_LATE_COUNT_MAX = 16384,         /* answers that came late, kept to be asked for … */
+    ORDER_LATE_MS = 600000,               /* … for so long */
+    ORDER_TAKEN_COUNT_MAX = 4096,         /* commands of the node's partitions that the lane has at once */
+    ORDER_QUEUE_COUNT_MAX = 8192,         /* … and that wait for it, of one partition; then it is paused */
+    ORDER_NOTE_MS = 100,                  /* how often a partition's next_offset is written */
+    ORDER_PARTITION_COUNT = 100,          /* of the shared topic: KAFKA_TOTAL_PARTITIONS */
+    ORDER_SUBSECTIONS_PER_SECTION = 10,
+
     /* Lists */
     PAGE_COUNT_DEFAULT = 100,
     PAGE_COUNT_MAX = 1000,

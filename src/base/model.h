@@ -221,6 +221,16 @@ struct delivery_row {
     int32_t version; /* from 1; every change adds one */
 };
 
+/* Who decides the commands of one partition of the log, and how far they are done. */
+struct order_row {
+    const char *topic;
+    int32_t partition;
+    int64_t epoch;       /* from 1; every change of hands adds one */
+    int64_t next_offset; /* everything before it is done */
+    struct uuid node;    /* whose it is */
+    int64_t claimed_ms;
+};
+
 /* A domain event that was given up. */
 struct dead_letter_row {
     struct uuid org_id;

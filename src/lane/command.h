@@ -45,6 +45,7 @@ enum command_kind {
     COMMAND_HOLDS_LIST,   /* holds_list */
     COMMAND_HOLD_GET,     /* id: hold */
     COMMAND_CHECKOUT_GET, /* id: checkout */
+    COMMAND_ANSWER_GET,   /* sent, key: what a command that was sent to another node was answered */
     COMMAND_SYNC,         /* answered when all that was committed before it came is in memory */
     /* The system's own */
     COMMAND_USER_SEEN,         /* actor's token was seen for the first time */
@@ -122,7 +123,33 @@ struct result {
     int64_t orphaned_count; /* … and what it had too much */
     struct uuid *seat_ids;  /* SEATS_BLOCK, SEATS_UNBLOCK: those done */
     int32_t seat_id_count;
-    int64_t now_ms; /* the lane's clock when it was decided */
+    int64_t now_ms;  /* the lane's clock when it was decided */
+    bool is_pending; /* status 202: it was sent to the node that decides it, whose answer has not come yet */
+    enum command_kind kind; /* ANSWER_GET: of the command that all this is the answer to … */
+    bool several;           /* … its hold_seats.several */
+};
+
+/* A command on its way through a broker: order/ fills it in. */
+struct sent {
+    struct uuid id;      /* names the command everywhere; not nil once it was sent */
+    bool is_taken;       /* it came from the broker: this node decides it */
+    bool is_key_made;    /* its key was made of its id: nobody gave it one */
+    bool may_be_again;   /* it may have been decided before: its key is looked for first */
+    bool is_fenced;      /* filled in: another node decides for the partition by now. Not to be answered. */
+    int64_t deadline_ms; /* not begun after this; 0: whenever */
+    struct order_fence *fence; /* borrows: its partition */
+    int64_t noted_offset;      /* filled in: the next_offset that was written with it, or 0 */
+    const void *answer;        /* what the node that decided it answered, as result.c packs it; or NULL */
+    size_t answer_size;
+};
+
+/* A partition that this node decides for. The lane's thread. */
+struct order_fence {
+    const char *topic;
+    int32_t partition;
+    int64_t epoch;
+    int64_t next_offset; /* everything before it is answered */
+    int64_t note_at_ms;  /* when that is worth writing next */
 };
 
 struct map_reference {
@@ -218,6 +245,8 @@ struct command {
     struct map_reference *maps;
     void (*on_done)(struct command *command); /* the lane's thread; takes it back */
     void *owner;
+
+    struct sent sent;
 
     /* The lane's own */
     int64_t arrived_ms;

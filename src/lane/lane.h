@@ -47,6 +47,27 @@ struct lane_call {
     void (*run)(struct lane_call *call, struct store *store);
 };
 
+/* Where a command belongs if several nodes share the work: commands of one block are decided by one node at a time. */
+struct lane_place {
+    struct uuid event_id;
+    const char *section; /* borrows */
+    int32_t subsection;
+};
+
+/* How commands get to the node that decides them, and back; order/ implements it. All on the lane's thread. */
+struct lane_router {
+    /* Takes the command until lane_settle(), or lane_return(). ERR_…: not taken. */
+    enum err (*send)(void *context, struct command *command, const struct lane_place *place);
+    /* Is the answer of this command still to come? With one that came late: its data, borrowed for the call. */
+    bool (*find)(void *context, const struct uuid *id, const void **answer, size_t *size);
+    void (*on_event)(void *context, const struct uuid *event_id); /* it can be sold, or could be all along */
+    int64_t (*turn)(void *context, int64_t now_ms); /* returns when it wants to run again at the latest */
+    bool (*is_idle)(void *context);                 /* nothing of it is under way, here or elsewhere */
+    void (*leave)(void *context);                   /* the node stops: no more commands from elsewhere */
+    int fd;                                         /* readable when `turn` has something to do */
+    void *context;
+};
+
 struct lane_config {
     struct store *store;         /* borrows */
     struct warm *warm;           /* borrows; NULL: none */
@@ -74,6 +95,17 @@ enum err lane_post(struct lane *lane, struct command *command) MUST_CHECK;
 
 /* Any thread. `run` runs once, on the lane's thread, unless the lane ends before. */
 void lane_call(struct lane *lane, struct lane_call *call);
+
+/* ---- Commands that travel. Before lane_start(); the rest on the lane's thread ---- */
+void lane_set_router(struct lane *lane, const struct lane_router *router);
+/* One that another node, or this one, sent: it is decided here, in turn. */
+void lane_take(struct lane *lane, struct command *command);
+/* One that this node sent is answered: `answer` is borrowed for the call. */
+void lane_settle(struct lane *lane, struct command *command, const void *answer, size_t size);
+/* One that this node sent is given back with the result it has by now: refused, or still pending. */
+void lane_return(struct lane *lane, struct command *command);
+/* The answer of a command that was taken, for lane_settle(); in its arena. */
+const void *lane_pack_answer(const struct command *command, size_t *size);
 
 /* The lane's thread: another node may have committed something. */
 void lane_nudge(struct lane *lane);

@@ -7,7 +7,8 @@
  * or delivery is a compare-and-set on its version: a unit that does not find all
  * of them at the expected version is left out whole (UNIT_MISSED) and its
  * neighbours go on. What a unit merely relies on is compared too: the event
- * (event_check) and the room in a block (block_claim).
+ * (event_check), the room in a block (block_claim) and who decides a partition of
+ * the log (order_check).
  *
  * Several nodes may write to one store (store_is_shared()). What any of them
  * committed comes to all by the change feed, store_follow().
@@ -165,6 +166,24 @@ struct dead_letter_write { /* insert; one that is there already is left alone */
     struct dead_letter_row row;
 };
 
+struct
+    order_claim { /* a partition changes hands: insert (epoch 1), or update, which must find epoch row.epoch − 1 */
+    struct order_claim *next;
+    struct order_row row; /* an update leaves next_offset as it is */
+    bool missed;          /* filled in when the unit missed: somebody else claimed it */
+};
+
+/* The partition must still be at this epoch when the unit commits: who was replaced meanwhile writes nothing. Waits for
+ * a claim that is under way, and a claim for all who compare; those who compare do not wait for each other. */
+struct order_check {
+    struct order_check *next;
+    const char *topic;
+    int32_t partition;
+    int64_t epoch;
+    int64_t next_offset; /* set with the unit, unless it is 0 or what is there is higher */
+    bool missed;         /* filled in when the unit missed */
+};
+
 enum unit_result {
     UNIT_OK,
     UNIT_MISSED, /* something was not at the expected version, or there was no room: see the `missed` marks */
@@ -189,6 +208,8 @@ struct store_unit {
     struct dead_letter_write *dead_letters;
     struct event_check *checks;
     struct block_claim *claims;
+    struct order_claim *order_claims;
+    struct order_check *order_checks;
     struct key_write *key; /* or NULL */
     void *owner;           /* the lane's */
     enum unit_result result;
@@ -236,15 +257,17 @@ enum lookup_kind {
     LOOKUP_EVENT, /* with its layout: the ids of its seats, not what became of them */
     LOOKUP_USER,
     LOOKUP_DELIVERY,
+    LOOKUP_ORDER, /* name: the topic; partition */
 };
 
 struct store_lookup {
     struct list node; /* the store's, while it has the lookup */
     enum lookup_kind kind;
     struct uuid org_id;
-    struct uuid id;   /* of the hold, checkout, event or user */
-    const char *name; /* LOOKUP_DELIVERY */
-    uint8_t key[32];  /* LOOKUP_KEY */
+    struct uuid id;    /* of the hold, checkout, event or user */
+    const char *name;  /* LOOKUP_DELIVERY, LOOKUP_ORDER */
+    int32_t partition; /* LOOKUP_ORDER */
+    uint8_t key[32];   /* LOOKUP_KEY */
     int64_t
         now_ms; /* LOOKUP_KEY: older than 24 h counts as absent. DUE_HOLDS: held_until + grace ≤ this, all tenants */
     int32_t limit;       /* LOOKUP_DUE_HOLDS */
@@ -271,6 +294,7 @@ struct store_lookup {
     int64_t holds_ever;
     struct user_row user;         /* LOOKUP_USER */
     struct delivery_row delivery; /* LOOKUP_DELIVERY */
+    struct order_row order;       /* LOOKUP_ORDER */
 };
 
 enum err store_lookup(struct store *store, struct store_lookup *lookup) MUST_CHECK;
