@@ -47,7 +47,8 @@ struct api_demo {
 struct api_config { /* borrows everything */
     struct order *order;
     struct store *store;
-    bool shared; /* other nodes write to the store too */
+    bool shared;     /* other nodes write to the store too */
+    bool has_broker; /* commands go through one */
     struct directory *directory;
     struct feed *feed;
     struct auth *auth;

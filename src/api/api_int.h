@@ -128,6 +128,11 @@ void api_availability_get(struct http_request *request);
 void api_seat_reserve(struct http_request *request);
 void api_holds_create(struct http_request *request);
 void api_holds_list(struct http_request *request);
+/* What a call was answered, by its own handler or to whoever asks for it later. */
+void api_reply_hold(struct api_call *call);
+void api_reply_holds(struct api_call *call); /* of several, or the best */
+void api_reply_checkout(struct api_call *call);
+void api_reply_cancelled(struct api_call *call);
 void api_hold_get(struct http_request *request);
 void api_hold_extend(struct http_request *request);
 void api_hold_release(struct http_request *request);
@@ -138,6 +143,10 @@ void api_checkout_start(struct http_request *request);
 void api_checkout_get(struct http_request *request);
 void api_checkout_complete(struct http_request *request);
 void api_checkout_cancel(struct http_request *request);
+
+void api_command_get(struct http_request *request);
+/* 202: the node that decides it has not answered yet. */
+void api_reply_pending(struct api_call *call);
 
 void api_event_stream(struct http_request *request);
 void api_user_stream(struct http_request *request);

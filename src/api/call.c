@@ -79,6 +79,8 @@ static void api_on_result(struct http_request *request)
     struct api_call *call = api_call(request);
     if (call->command.result.err != ERR_OK)
         api_fail(call, call->command.result.err);
+    else if (call->command.result.is_pending)
+        api_reply_pending(call);
     else
         call->on_success(call);
     command_deinit(&call->command);
@@ -218,6 +220,8 @@ void api_refuse(struct api_call *call, const char *field, const char *format, ..
 
 static bool failures_are_listed(const struct command *command)
 {
+    if (command->kind == COMMAND_ANSWER_GET) /* as they were for the command it asks about */
+        return command->result.kind == COMMAND_HOLD_SEATS && command->result.several;
     return (command->kind == COMMAND_HOLD_SEATS && command->hold_seats.several) ||
            command->kind == COMMAND_SEATS_BLOCK || command->kind == COMMAND_SEATS_UNBLOCK;
 }

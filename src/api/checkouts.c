@@ -12,7 +12,7 @@
 #include "api/render.h"
 #include "base/limits.h"
 
-static void reply_checkout(struct api_call *call)
+void api_reply_checkout(struct api_call *call)
 {
     const struct result *result = &call->command.result;
     struct event_view event = {0};
@@ -46,7 +46,7 @@ void api_checkout_start(struct http_request *request)
     body_uuid(&body, "user_id", &user_id);
     if (!api_body_close(call, &body) || !api_act_for(call, &user_id))
         return;
-    api_submit(call, reply_checkout);
+    api_submit(call, api_reply_checkout);
 }
 
 void api_checkout_get(struct http_request *request)
@@ -57,7 +57,7 @@ void api_checkout_get(struct http_request *request)
         return;
     command_init(&call->command, COMMAND_CHECKOUT_GET, http_arena(request));
     call->command.id = checkout_id;
-    api_submit(call, reply_checkout);
+    api_submit(call, api_reply_checkout);
 }
 
 void api_checkout_complete(struct http_request *request)
@@ -74,10 +74,10 @@ void api_checkout_complete(struct http_request *request)
     body_text(&body, "payment_token", TEXT_SIZE_MAX, &call->command.checkout.payment_token);
     if (!api_body_close(call, &body))
         return;
-    api_submit(call, reply_checkout);
+    api_submit(call, api_reply_checkout);
 }
 
-static void reply_cancelled(struct api_call *call)
+void api_reply_cancelled(struct api_call *call)
 {
     struct buf out;
     struct jsonw json;
@@ -103,5 +103,5 @@ void api_checkout_cancel(struct http_request *request)
     call->command.id = checkout_id;
     /* Why the hold ended is ours to say; the client's own words are kept beside it. */
     call->command.checkout.notes = notes != NULL ? notes : reason;
-    api_submit(call, reply_cancelled);
+    api_submit(call, api_reply_cancelled);
 }

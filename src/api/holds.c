@@ -38,7 +38,7 @@ static void take_hold_fields(struct body *body, struct hold_fields *out)
 
 /* ---- POST /api/events/{event}/seats/{seat}/reserve ---- */
 
-static void reply_reserved(struct api_call *call)
+void api_reply_hold(struct api_call *call)
 {
     const struct result *result = &call->command.result;
     struct buf out;
@@ -74,12 +74,12 @@ void api_seat_reserve(struct http_request *request)
     call->command.hold_seats.count = 1;
     call->command.hold_seats.cart_token = fields.cart_token;
     call->command.hold_seats.source = fields.source;
-    api_submit(call, reply_reserved);
+    api_submit(call, api_reply_hold);
 }
 
 /* ---- POST /api/events/{event}/holds ---- */
 
-static void reply_held(struct api_call *call)
+void api_reply_holds(struct api_call *call)
 {
     const struct result *result = &call->command.result;
     struct buf out;
@@ -153,7 +153,7 @@ void api_holds_create(struct http_request *request)
         take_best(&body, &call->command, &event_id, &fields);
     if (!api_body_close(call, &body) || !api_act_for(call, &fields.user_id))
         return;
-    api_submit(call, reply_held);
+    api_submit(call, api_reply_holds);
 }
 
 /* ---- My holds ---- */
@@ -192,7 +192,7 @@ static void submit_hold(struct http_request *request, enum command_kind kind)
         return;
     command_init(&call->command, kind, http_arena(request));
     call->command.id = hold_id;
-    api_submit(call, reply_reserved);
+    api_submit(call, api_reply_hold);
 }
 
 void api_hold_get(struct http_request *request)

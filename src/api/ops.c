@@ -36,26 +36,34 @@ void api_healthz(struct http_request *request)
 void api_readyz(struct http_request *request)
 {
     struct api_call *call = api_call(request);
-    bool is_up = store_is_up(call->api->config.store);
+    bool has_broker = call->api->config.has_broker;
+    bool broker_is_up = gauge_get(GAUGE_BROKER_UP) == 1;
+    bool store_up = store_is_up(call->api->config.store);
+    bool is_ready = store_up && (broker_is_up || !has_broker); /* without either no command is taken */
     struct buf out;
     struct jsonw json;
     api_json_open(&out, &json);
     jsonw_object_open(&json);
-    jsonw_key_text(&json, "status", is_up ? "ready" : "unavailable");
+    jsonw_key_text(&json, "status", is_ready ? "ready" : "unavailable");
     jsonw_key(&json, "store");
     jsonw_object_open(&json);
-    jsonw_key_bool(&json, "up", is_up);
+    jsonw_key_bool(&json, "up", store_up);
+    jsonw_object_close(&json);
+    jsonw_key(&json, "order");
+    jsonw_object_open(&json);
+    jsonw_key_text(&json, "kind", has_broker ? "kafka" : "local");
+    jsonw_key_bool(&json, "up", broker_is_up || !has_broker);
     jsonw_object_close(&json);
     jsonw_key(&json, "tiers");
     jsonw_object_open(&json);
     jsonw_key_text(&json, "hot", "up");
     jsonw_key_text(&json, "warm", api_warm_state(api_breaker_state()));
-    jsonw_key_text(&json, "store", is_up ? "up" : "down");
+    jsonw_key_text(&json, "store", store_up ? "up" : "down");
     jsonw_object_close(&json);
     jsonw_key_text(&json, "breaker", api_breaker_state());
     jsonw_key_time(&json, "timestamp", clock_now_ms());
     jsonw_object_close(&json);
-    api_reply(call, is_up ? 200 : 503, &out, &json);
+    api_reply(call, is_ready ? 200 : 503, &out, &json);
 }
 
 void api_metrics(struct http_request *request)

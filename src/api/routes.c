@@ -42,6 +42,7 @@ static const struct http_route routes[] = {
     {HTTP_GET,    "/api/checkouts/{checkout}",                  api_checkout_get,      BUYER, 0},
     {HTTP_POST,   "/api/checkouts/{checkout}/complete",         api_checkout_complete, BUYER, 0},
     {HTTP_POST,   "/api/checkouts/{checkout}/cancel",           api_checkout_cancel,   BUYER, 0},
+    {HTTP_GET,    "/api/commands/{command}",                    api_command_get,       BUYER, 0},
     {HTTP_GET,    "/api/events/{event}/stream",                 api_event_stream,      BUYER_EVENT, 0},
     {HTTP_GET,    "/api/stream",                                api_user_stream,       BUYER, 0},
 

@@ -4,14 +4,15 @@
  *
  * Invariants: (0) a stream ends with its token, and with its user's standing.
  * (1) a stream looks its event's seat map up each time it writes
- * occupancy, so that it survives a new layout. (2) News goes to the user whose
+ * occupancy or statistics, so that it survives a new layout. (2) News goes to the user whose
  * token opened the stream and to nobody else.
  *
  * Opened on a loop's thread; read there too; occupancy may be written on the
- * feed's. Frames, rings and resuming are publish/feed.c's. */
+ * feed's, where statistics are read. Frames, rings and resuming are publish/feed.c's. */
 #include "api/api_int.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -72,6 +73,28 @@ static void write_stream_occupancy(void *context, struct jsonw *json)
     arena_deinit(&arena);
 }
 
+static int32_t read_stream_stats(void *context, struct feed_block *out)
+{
+    struct stream_event *stream = context;
+    struct arena arena;
+    struct event_view event = {0};
+    int32_t count = 0;
+    arena_init(&arena);
+    if (directory_event(stream->directory, &stream->org_id, &stream->event_id, &arena, &event) &&
+        event.map != NULL) {
+        const struct layout *layout = event.map->layout;
+        for (; count < layout->block_count; count++) {
+            out[count].id = event.map->blocks[count].id;
+            memcpy(out[count].section, layout->blocks[count].section, sizeof out[count].section);
+            out[count].subsection = layout->blocks[count].subsection;
+            seatmap_block_counts(event.map, count, out[count].counts);
+        }
+    }
+    seatmap_release(event.map);
+    arena_deinit(&arena);
+    return count;
+}
+
 static void stream_event_release(void *context)
 {
     free(context);
@@ -124,6 +147,7 @@ void api_event_stream(struct http_request *request)
                           .user_id = call->actor.user_id,
                           .last_event_id = last_event_id(request),
                           .write_occupancy = write_stream_occupancy,
+                          .read_stats = read_stream_stats,
                           .release = stream_event_release,
                           .event_context = stream,
                       });

@@ -51,6 +51,7 @@
     X(OVERLOADED,              38, 503, "overloaded",                "Too busy; try again in a moment.")                 \
     X(STORE_UNAVAILABLE,       39, 503, "store_unavailable",         "The store is unavailable; nothing was changed.")   \
     X(OUTCOME_UNKNOWN,         40, 504, "outcome_unknown",           "The outcome is unknown; retry with the same key.") \
+    X(COMMAND_NOT_FOUND,       41, 404, "command_not_found",         "No such command, or it is older than a day, or its answer was not kept; repeat the request with its Idempotency-Key.") \
     /* Never on the wire: reasons not to start, or trouble below the API. */                                             \
     X(CONFIG,                 100, 500, "internal_error",            "The configuration is wrong.")                      \
     X(STORE_CORRUPT,          101, 500, "internal_error",            "The database file is corrupted.")                  \

@@ -84,6 +84,7 @@ enum {
     FRAME_RING_COUNT = 1024,
     FRAME_RING_SIZE_MAX = 4 * 1024 * 1024,
     STREAM_HEARTBEAT_MS = 15000,
+    STREAM_STATS_MS = 1000, /* an event's statistics are told no more often */
     STREAM_READERS_PER_TURN = 256,
 };
 

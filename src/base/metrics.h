@@ -58,6 +58,25 @@
     X(DELIVERIES_DELIVERED, "holdfast_deliveries_total", "result=\"delivered\"", "Domain events by what became of them") \
     X(DELIVERIES_RETRIED,   "holdfast_deliveries_total", "result=\"retried\"", "")                                  \
     X(DELIVERIES_DEAD,      "holdfast_deliveries_total", "result=\"dead\"", "")                                     \
+    X(ORDER_SENT,           "holdfast_order_sent_total", "result=\"stored\"", "Commands sent to the broker by what became of them")\
+    X(ORDER_NOT_STORED,     "holdfast_order_sent_total", "result=\"not_stored\"", "")                               \
+    X(ORDER_UNKNOWN,        "holdfast_order_sent_total", "result=\"unknown\"", "")                                  \
+    X(ORDER_TAKEN,          "holdfast_order_taken_total", "", "Commands taken from partitions of this node")        \
+    X(ORDER_REDELIVERED,    "holdfast_order_redelivered_total", "", "Commands that came again after they had been decided")\
+    X(ORDER_FENCED,         "holdfast_order_fenced_total", "", "Commands dropped because their partition had gone to another node")\
+    X(ORDER_DEAD_LETTERS,   "holdfast_order_dead_letters_total", "", "Commands that could not be understood and went to the dead letters")\
+    X(ORDER_REPLIES,        "holdfast_order_replies_total", "", "Answers sent to the node that had asked")          \
+    X(ORDER_PENDING_ANSWERS, "holdfast_order_pending_answers_total", "", "Requests answered with 202 because their reply was not there in time")\
+    X(ORDER_LATE,           "holdfast_order_late_total", "", "Reserves refused because their deadline had passed")  \
+    X(ORDER_RETRIES,        "holdfast_order_retries_total", "", "Commands tried again because the store had not taken them")\
+    X(BROKER_ERRORS_CONNECTION, "holdfast_broker_errors_total", "kind=\"connection\"", "Errors of the broker")      \
+    X(BROKER_ERRORS_CONSUME, "holdfast_broker_errors_total", "kind=\"consume\"", "")                                \
+    X(BROKER_ERRORS_COMMIT, "holdfast_broker_errors_total", "kind=\"commit\"", "")                                  \
+    X(BROKER_ERRORS_PRODUCE, "holdfast_broker_errors_total", "kind=\"produce\"", "")                                \
+    X(BROKER_ERRORS_FATAL,  "holdfast_broker_errors_total", "kind=\"fatal\"", "")                                   \
+    X(BROKER_ASSIGNED,      "holdfast_broker_partitions_total", "change=\"assigned\"", "Partitions that came to this node or left it")\
+    X(BROKER_REVOKED,       "holdfast_broker_partitions_total", "change=\"revoked\"", "")                           \
+    X(BROKER_LOST,          "holdfast_broker_partitions_total", "change=\"lost\"", "")                              \
     X(RELEASE_DOUBLE,       "holdfast_release_double_total", "", "Releases of holds that had ended already")        \
     X(RELEASE_EXHAUSTED,    "holdfast_release_retries_exhausted_total", "", "Expiries that failed three times and are left to the reaper") \
     X(REAPER_RUNS,          "holdfast_reaper_runs_total", "", "Reaper sweeps")                                      \
@@ -105,6 +124,10 @@
     X(BREAKER_STATE,        "holdfast_breaker_state", "", "0 closed, 1 half open, 2 open, -1 without Redis")         \
     X(DELIVERY_LEADER,      "holdfast_delivery_leader", "", "1 while this node delivers domain events")              \
     X(DELIVERY_BACKLOG,     "holdfast_delivery_backlog_seconds", "", "Age of the oldest domain event that waits")    \
+    X(ORDER_PENDING,        "holdfast_order_pending", "", "Commands sent to the broker that wait for their reply")  \
+    X(ORDER_PARTITIONS,     "holdfast_order_partitions", "", "Partitions that this node has")                       \
+    X(ORDER_LAG,            "holdfast_order_lag", "", "Commands in the partitions of this node that are not committed yet")\
+    X(BROKER_UP,            "holdfast_broker_up", "", "1 while a broker answers; 0 while none does, or there is none")\
     X(START_TIME,           "holdfast_start_time_seconds", "", "When this process started")
 
 /* Histograms of seconds, but for sizes. */
@@ -116,6 +139,9 @@
     X(WARM_SECONDS,         "holdfast_warm_round_seconds", SECONDS, "Time of a round trip to Redis")                 \
     X(INVALIDATION_SECONDS, "holdfast_invalidation_seconds", SECONDS, "Time from another node's commit until memory here shows it") \
     X(DELIVERY_SECONDS,     "holdfast_delivery_lag_seconds", LIFETIMES, "Age of a domain event when it was delivered") \
+    X(ORDER_PRODUCE_SECONDS, "holdfast_order_produce_seconds", SECONDS, "Time until the broker had stored a command")\
+    X(ORDER_COMMIT_SECONDS, "holdfast_order_commit_seconds", SECONDS, "Time to commit offsets to the broker")       \
+    X(ORDER_ROUND_SECONDS,  "holdfast_order_round_seconds", SECONDS, "Time from sending a command to its reply")    \
     X(HOLD_TO_RELEASE_SECONDS, "holdfast_hold_to_release_seconds", LIFETIMES, "Age of a hold when it was released") \
     X(REAPER_SECONDS,       "holdfast_reaper_run_seconds", SECONDS, "Duration of a reaper sweep")                   \
     X(PAYMENT_SECONDS,      "holdfast_payment_seconds", SECONDS, "Time for the gateway to answer")

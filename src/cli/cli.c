@@ -68,11 +68,13 @@ const struct verb_row verb_rows[VERB_COUNT] = {
         verify_run,
     },
     [VERB_DLQ] = {
-        "dlq", "list [OPTIONS]", "show the domain events that were given up",
-        "Prints the dead letters of a store, newest first: domain events that their receiver would not take, with why and "
-        "after how many tries. --org shows those of one organization; --json prints the events whole. Also beside a running "
-        "server; it only reads.",
-        "  holdfast dlq list --store sqlite:./holdfast.db\n",
+        "dlq", "list|commands [OPTIONS]", "show the domain events, or the commands, that were given up",
+        "`list` prints the dead letters of a store, newest first: domain events that their receiver would not take, with why and "
+        "after how many tries. --org shows those of one organization; --json prints the events whole. `commands` prints those of "
+        "--order kafka://...: commands that no node could make sense of, with why and where they came from. Also beside a "
+        "running server; both only read.",
+        "  holdfast dlq list --store sqlite:./holdfast.db\n"
+        "  holdfast dlq commands --order kafka://127.0.0.1:9092 --limit 20\n",
         dlq_run,
     },
     [VERB_BENCH] = {

@@ -58,6 +58,7 @@ int token_run(const struct options *options);
 int registry_run(const struct options *options);
 int verify_run(const struct options *options);
 int dlq_run(const struct options *options);
+int dlq_commands_run(const struct options *options); /* `dlq commands` */
 int bench_run(const struct options *options);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `holdfast dlq list`: the domain events that were given up, from the store
- * itself, page by page. Reads only, so it may run beside a server. */
+ * itself, page by page. Reads only, so it may run beside a server. The commands
+ * that were given up are dlq_commands.c's. */
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include "base/limits.h"
 #include "cli/setup.h"
 #include "store/store.h"
+
+enum { LIMIT_MAX = 1000000 };
 
 struct page {
     struct store_query query;
@@ -27,13 +30,14 @@ static void on_page(struct store_query *query)
     pthread_mutex_unlock(&page->lock);
 }
 
-static enum err read_page(struct store *store, const struct uuid *org_id, int64_t after, struct page *page)
+static enum err read_page(struct store *store, const struct uuid *org_id, int64_t after, int64_t limit,
+                          struct page *page)
 {
     page->query = (struct store_query){
         .kind = QUERY_DEAD_LETTERS,
         .org_id = *org_id,
         .after = after,
-        .limit = PAGE_COUNT_MAX,
+        .limit = (int32_t)(limit < PAGE_COUNT_MAX ? limit : PAGE_COUNT_MAX),
         .on_done = on_page,
         .context = page,
     };
@@ -64,8 +68,8 @@ static void print_letter(const json_t *letter)
 }
 
 /* Prints a page and says where the next one begins; 0: nowhere. */
-static enum err list_page(struct store *store, const struct uuid *org_id, bool as_json, int64_t *after,
-                          size_t *count)
+static enum err list_page(struct store *store, const struct uuid *org_id, bool as_json, int64_t limit,
+                          int64_t *after, size_t *count)
 {
     struct page page = {.done = false};
     json_t *letter;
@@ -73,7 +77,7 @@ static enum err list_page(struct store *store, const struct uuid *org_id, bool a
 
     pthread_mutex_init(&page.lock, NULL);
     pthread_cond_init(&page.changed, NULL);
-    enum err err = read_page(store, org_id, *after, &page);
+    enum err err = read_page(store, org_id, *after, limit - (int64_t)*count, &page);
     json_t *letters = err == ERR_OK && page.query.rows.size > 0
                           ? json_loadb(page.query.rows.data, page.query.rows.size, 0, NULL)
                           : NULL;
@@ -98,19 +102,19 @@ static enum err list_page(struct store *store, const struct uuid *org_id, bool a
     return err;
 }
 
-int dlq_run(const struct options *options)
+static int list_run(const struct options *options)
 {
     struct store_options store_options = {.read_only = true};
     bool as_json = options->values[OPTION_JSON] != NULL;
     struct store *store = NULL;
     struct uuid org_id;
-    int64_t after = 0;
+    int64_t after = 0, limit = INT64_MAX;
     size_t count = 0;
     char why[1024] = "";
 
-    if (options->argument_count != 1 || strcmp(options->arguments[0], "list") != 0)
-        return cli_fail_usage(VERB_DLQ, "dlq needs one word: list");
-    if (!options_uuid(options, OPTION_ORG, &org_id, why, sizeof why))
+    if (!options_uuid(options, OPTION_ORG, &org_id, why, sizeof why) ||
+        (options->values[OPTION_LIMIT] != NULL &&
+         !options_integer(options, OPTION_LIMIT, 1, LIMIT_MAX, &limit, why, sizeof why)))
         return cli_fail_usage(VERB_DLQ, "%s", why);
     if (!setup_check_store(options, why, sizeof why))
         return cli_fail("%s", why);
@@ -119,8 +123,8 @@ int dlq_run(const struct options *options)
         return cli_fail("%s", why[0] != '\0' ? why : err_text(err));
     fputs(as_json ? "[" : "", stdout);
     do
-        err = list_page(store, &org_id, as_json, &after, &count);
-    while (err == ERR_OK && after != 0);
+        err = list_page(store, &org_id, as_json, limit, &after, &count);
+    while (err == ERR_OK && after != 0 && (int64_t)count < limit);
     store_close(store);
     if (err != ERR_OK)
         return cli_fail("the dead letters could not be read: %s", err_text(err));
@@ -129,4 +133,19 @@ int dlq_run(const struct options *options)
     else
         printf("%zu dead letter%s\n", count, count == 1 ? "" : "s");
     return EXIT_DONE;
+}
+
+int dlq_run(const struct options *options)
+{
+    bool order_is_asked = options->sources[OPTION_ORDER] == FROM_FLAG;
+    const char *word = options->argument_count > 0 ? options->arguments[0] : order_is_asked ? "commands" : "";
+
+    if (options->argument_count <= 1 && strcmp(word, "commands") == 0)
+        return dlq_commands_run(options);
+    if (options->argument_count != 1 || strcmp(word, "list") != 0)
+        return cli_fail_usage(VERB_DLQ, "dlq needs one word: list or commands");
+    if (order_is_asked)
+        return cli_fail_usage(VERB_DLQ,
+                              "`dlq list` shows domain events of the store; `dlq commands` takes --order");
+    return list_run(options);
 }

@@ -24,7 +24,10 @@
 #include "base/metrics.h"
 #include "base/rng.h"
 #include "cli/deliver.h"
+#include "kafka/kafka.h"
 #include "lane/lane.h"
+#include "order/kafka/broker_kafka.h"
+#include "order/order.h"
 #include "pay/pay.h"
 
 struct node {
@@ -36,6 +39,7 @@ struct node {
     struct lane *lane;
     struct deliver *deliver; /* NULL: no webhook */
     struct order *order;
+    struct kafka_config *kafka; /* NULL: the order is local */
     struct auth *auth;
     struct api *api;
     pthread_mutex_t order_lock;  /* held until `order` stands: the lane may charge while it loads */
@@ -205,6 +209,37 @@ static enum err start_warm(struct node *node, const struct node_config *config, 
     return warm_create(&warm_config, &node->warm, why, why_size);
 }
 
+/* The broker's topics are made, and its replies heard, before anything is sent. */
+static enum err start_order(struct node *node, const struct node_config *config, const struct uuid *node_id,
+                            char *why, size_t why_size)
+{
+    if (config->order_url == NULL)
+        return order_local_create(node->lane, &node->order);
+    if (!kafka_config_parse(config->order_url, config->order_config_path, &node->kafka, why, why_size))
+        return ERR_CONFIG;
+    struct broker *broker;
+    struct broker_kafka_config broker_config = {
+        .kafka = node->kafka,
+        .node_name = config->node_name,
+        .topic_per_event = config->order_topic_per_event,
+        .topics_exist = !config->order_make_topics,
+    };
+    enum err err = broker_kafka_create(&broker_config, &broker, why, why_size);
+    if (err != ERR_OK)
+        return err;
+    struct order_shared_config order_config = {
+        .lane = node->lane,
+        .store = node->store,
+        .broker = broker,
+        .node_id = *node_id,
+        .node_name = config->node_name,
+        .topic_per_event = config->order_topic_per_event,
+        .partition_count = ORDER_PARTITION_COUNT,
+        .now_ms = clock_now_ms(),
+    };
+    return order_shared_create(&order_config, &node->order);
+}
+
 static enum err start_core(struct node *node, const struct node_config *config, char *why, size_t why_size)
 {
     struct store_options store_options = {.read_only = false};
@@ -234,10 +269,9 @@ static enum err start_core(struct node *node, const struct node_config *config, 
         .on_lost = node_lost,
         .context = node,
     };
-    if ((err = lane_create(&lane_config, clock_now_ms(), &node->lane, why, why_size)) != ERR_OK ||
-        (err = order_local_create(node->lane, &node->order)) != ERR_OK)
+    if ((err = lane_create(&lane_config, clock_now_ms(), &node->lane, why, why_size)) != ERR_OK)
         return err;
-    return ERR_OK;
+    return start_order(node, config, &node_id, why, why_size);
 }
 
 static enum err start_auth(struct node *node, const struct node_config *config, char *why, size_t why_size)
@@ -259,6 +293,7 @@ static enum err start_edge(struct node *node, const struct node_config *config, 
         .order = node->order,
         .store = node->store,
         .shared = store_is_shared(node->store),
+        .has_broker = config->order_url != NULL,
         .directory = node->directory,
         .feed = node->feed,
         .auth = node->auth,
@@ -350,10 +385,11 @@ void node_stop(struct node *node)
     warm_destroy(node->warm); /* which still wrote to this */
     if (node->pay != NULL)
         pay_destroy(node->pay);
-    if (node->order != NULL)
-        order_destroy(node->order);
+    order_stop(node->order);
     if (node->lane != NULL)
         lane_destroy(node->lane);
+    order_destroy(node->order);
+    kafka_config_free(node->kafka);
     deliver_destroy(node->deliver);
     api_destroy(node->api);
     if (node->feed != NULL)

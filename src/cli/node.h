@@ -18,8 +18,14 @@ struct deliver_config; /* cli/deliver.h */
 
 struct node_config { /* borrows everything for the node's life */
     const char *store_url;
-    const char *warm_url;    /* or NULL */
-    const char *warm_prefix; /* of its keys */
+    const char *warm_url;          /* or NULL */
+    const char *warm_prefix;       /* of its keys */
+    const char *order_url;         /* or NULL: commands wait in this process alone */
+    const char *order_config_path; /* or NULL */
+    const char *node_name;         /* with order_url: no other node's */
+    bool order_topic_per_event;
+    bool order_make_topics;
+    bool order_events; /* domain events go to the broker too */
     struct address listen;
     const struct address *metrics_listen; /* or NULL */
     int http_loop_count;

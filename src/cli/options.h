@@ -57,8 +57,18 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "Redis beside PostgreSQL: none, or redis://..., rediss://... or unix://..., and another after a comma to fail over to") \
     X(WARM_PREFIX,     "warm-prefix",     EVERYWHERE, FOR_SERVE, "WORD", "voelgoed",                                   \
       "what the keys in Redis begin with")                                                                             \
-    X(ORDER,           "order",           EVERYWHERE, FOR_SERVE, "URL", "local",                                       \
-      "where commands wait in order: local, or kafka://...")                                                           \
+    X(ORDER,           "order",           EVERYWHERE, FOR_SERVE | FOR_DLQ, "URL", "local",                             \
+      "where commands wait in order: local, or kafka://BROKER[:PORT][,BROKER...] with properties of librdkafka behind a ?") \
+    X(ORDER_CONFIG,    "order-config",    EVERYWHERE, FOR_SERVE | FOR_DLQ, "FILE", NULL,                               \
+      "file of `property=value` lines for librdkafka, for what is secret; wins over those of --order")                 \
+    X(ORDER_TOPICS,    "order-topics",    EVERYWHERE, FOR_SERVE, "WORD", "shared",                                     \
+      "topics of commands in Kafka: shared, one for all events, or event, one for each")                               \
+    X(ORDER_MAKE_TOPICS, "order-make-topics", EVERYWHERE, FOR_SERVE, "WORD", "on",                                     \
+      "whether topics that are missing in Kafka are made: on or off")                                                  \
+    X(ORDER_EVENTS,    "order-events",    EVERYWHERE, FOR_SERVE, "WORD", "on",                                         \
+      "whether domain events also go to the Kafka topic holdfast.events: on or off")                                   \
+    X(NODE_NAME,       "node-name",       EVERYWHERE, FOR_SERVE, "NAME", NULL,                                         \
+      "this node's own name in Kafka, no other's; the host's name and the port if not given")                 \
     X(JWT_SECRET_FILE, "jwt-secret-file", EVERYWHERE, FOR_SERVE | FOR_TOKEN | FOR_REGISTRY | FOR_BENCH, "PATH", NULL,  \
       "secret that signs tokens (HS256); made beside the store on first start if not given")                           \
     X(JWT_PUBLIC_KEY,  "jwt-public-key",  EVERYWHERE, FOR_SERVE, "PATH", NULL,                                         \
@@ -107,6 +117,8 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "requests due a second however long answers take, up to 1000000; 0: every connection is kept busy")              \
     X(READERS,         "readers",         FLAG, FOR_BENCH, "COUNT", "0",                                               \
       "streams of the first event to read meanwhile, 0 to 10000")                                                      \
+    X(LIMIT,           "limit",           FLAG, FOR_DLQ, "COUNT", NULL,                                                \
+      "the newest so many alone, 1 to 1000000")                                                                        \
     X(JSON,            "json",            FLAG, FOR_REGISTRY | FOR_VERIFY | FOR_DLQ | FOR_BENCH, NULL, NULL,           \
       "print the result as JSON")
 /* clang-format on */

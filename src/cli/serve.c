@@ -17,33 +17,18 @@
 #include "cli/setup.h"
 #include "warm/warm.h"
 
-/* Options whose only backend here is the embedded one. */
-static const struct {
-    enum option option;
-    const char *only; /* the one value there is; NULL: none */
-    const char *what;
-} embedded_only[] = {
-    {OPTION_ORDER, "local", "an order over Kafka"},
-    {OPTION_PAYMENTS, "simulated", "that payment gateway"},
-};
-
 static bool check_backends(const struct options *options, char *why, size_t why_size)
 {
-    for (size_t i = 0; i < COUNT_OF(embedded_only); i++) {
-        const char *value = options->values[embedded_only[i].option];
-        const char *only = embedded_only[i].only;
-        if (value == NULL || (only != NULL && strcmp(value, only) == 0))
-            continue;
-        char origin[512];
-        options_origin(options, embedded_only[i].option, origin, sizeof origin);
-        if (only != NULL)
-            snprintf(why, why_size, "%s: this build does not have %s ('%.64s'); it takes '%s'", origin,
-                     embedded_only[i].what, value, only);
-        else
-            snprintf(why, why_size, "%s: this build does not have %s", origin, embedded_only[i].what);
-        return false;
-    }
-    return setup_check_store(options, why, why_size);
+    const char *payments = options->values[OPTION_PAYMENTS];
+
+    if (strcmp(payments, "simulated") == 0)
+        return setup_check_store(options, why, why_size);
+    char origin[512];
+    options_origin(options, OPTION_PAYMENTS, origin, sizeof origin);
+    snprintf(why, why_size,
+             "%s: this build does not have that payment gateway ('%.64s'); it takes 'simulated'", origin,
+             payments);
+    return false;
 }
 
 static bool check_proxy(const struct options *options, char *why, size_t why_size)
@@ -107,7 +92,7 @@ int serve_run(const struct options *options)
     struct secret secret = {.size = 0};
     struct buf public_key;
     struct node *node = NULL;
-    char why[1024];
+    char why[1024], node_name[NODE_NAME_SIZE_MAX + 1];
     int status = EXIT_FAILED;
 
     buf_init(&public_key);
@@ -115,7 +100,8 @@ int serve_run(const struct options *options)
         return cli_fail_usage(VERB_SERVE, "serve takes no argument '%.64s'", options->arguments[0]);
     if (!check_backends(options, why, sizeof why) || !check_proxy(options, why, sizeof why) ||
         !check_warm(options, why, sizeof why) ||
-        !setup_node(options, &config, &metrics_listen, why, sizeof why))
+        !setup_node(options, &config, &metrics_listen, why, sizeof why) ||
+        !setup_order(options, &config, node_name, why, sizeof why))
         return cli_fail_usage(VERB_SERVE, "%s", why);
     if (!deliver_read(options, &webhook, why, sizeof why) ||
         !read_key(options, &secret, &public_key, why, sizeof why))
@@ -140,6 +126,7 @@ int serve_run(const struct options *options)
         setup_report_secret(&secret);
     if (webhook.secret.size > 0)
         setup_report_secret(&webhook.secret);
+    setup_report_order(&config);
     signals_wait();
     log_write(LOG_INFO, "draining", NULL);
     bool lost = node_is_lost(node);

@@ -24,6 +24,17 @@ bool setup_secret(const struct options *options, bool create, struct secret *out
 /* Logs that it was made, and warns when it is short or open to others. */
 void setup_report_secret(const struct secret *secret);
 
+/* ---- setup_order.c ---- */
+
+/* --order alone; NULL for `local`. */
+bool setup_order_url(const struct options *options, const char **out, char *why, size_t why_size) MUST_CHECK;
+/* All of the order, after setup_node() and with the store; `node_name` must live as long as the node. */
+enum { NODE_NAME_SIZE_MAX = 100 };
+bool setup_order(const struct options *options, struct node_config *config,
+                 char node_name[NODE_NAME_SIZE_MAX + 1], char *why, size_t why_size) MUST_CHECK;
+/* Logs the node's name, and warns when the file of properties is open to others. */
+void setup_report_order(const struct node_config *config);
+
 /* The token to show to a running server: --token, --token-file, or one for an operator made with the
  * secret. */
 bool setup_token(const struct options *options, char *out, size_t out_size, char *why,

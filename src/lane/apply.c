@@ -170,6 +170,7 @@ static void apply_catalogue(struct lane *lane, const struct store_unit *unit, st
         if (!event_is_news(lane, &write->row))
             return;
         hot_put_event(lane->hot, &write->row);
+        route_event_seen(lane, &write->row);
     }
     for (const struct layout_write *write = unit->layouts; write != NULL; write = write->next)
         apply_layout(lane, step, write);
@@ -185,6 +186,27 @@ static void apply_user(struct lane *lane, const struct user_write *write)
     if (write->seen && directory_user(directory, &write->row.org_id, &write->row.id) != USER_UNKNOWN)
         return;
     directory_put_user(directory, &write->row);
+}
+
+static void tell_seats_again(struct lane *lane, const struct command *command, const struct hold_view *views,
+                             int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        struct hot_event *event = hot_event(lane->hot, &command->actor.org_id, &views[i].row.event_id);
+        int32_t index = views[i].seat_index;
+        if (event == NULL || event->map != views[i].map || event->seats[index].busy)
+            continue; /* what is under way tells of itself */
+        filter_again(lane, event, index, &views[i].row, command->arena);
+        if (lane->config.feed != NULL)
+            feed_seat(lane->config.feed, &event->row.id, index, seatmap_state(event->map, index), END_NONE);
+    }
+}
+
+void apply_again(struct lane *lane, const struct command *command)
+{
+    const struct result *result = &command->result;
+    tell_seats_again(lane, command, result->holds, result->hold_count);
+    tell_seats_again(lane, command, result->checkout_holds, result->checkout_hold_count);
 }
 
 /* Things before what points to them: events, checkouts, holds, seats. */

@@ -243,6 +243,13 @@ static void step_missed(struct lane *lane, struct step *step)
     seatmap_release(step->new_map);
     step->new_map = NULL;
     struct command *command = step->command;
+    if (step->unit.order_checks != NULL && step->unit.order_checks->missed) {
+        /* Another node decides for its partition by now, and will answer it. */
+        command->sent.is_fenced = true;
+        command->result = (struct result){.err = ERR_OUTCOME_UNKNOWN, .now_ms = lane->now_ms};
+        lane_reply(lane, command);
+        return;
+    }
     if (!lane->shared)
         take_over_seats(lane, step);
     follow_missed(lane, step->job == NULL ? command : NULL);
@@ -282,6 +289,8 @@ static void step_key_taken(struct lane *lane, struct step *step)
 {
     payment_key_taken(lane, step);
     struct command *command = step->command;
+    if (command != NULL)
+        command->sent.may_be_again = true;
     if (command == NULL) {
         step_not_written(lane, step, ERR_STORE_UNAVAILABLE);
         return;

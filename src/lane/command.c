@@ -2,10 +2,42 @@
  * A command's beginning and end. See command.h. */
 #include "lane/command.h"
 
+#include "base/clock.h"
+
 void command_init(struct command *command, enum command_kind kind, struct arena *arena)
 {
     *command = (struct command){.kind = kind, .arena = arena};
     list_init(&command->node);
+}
+
+void command_arrives(struct command *command)
+{
+    command->arrived_us = clock_monotonic_us();
+    command->arrived_ms = 0; /* the lane's own clock sets it */
+    command->try_count = 0;
+    command->fresh_needed = 0;
+    command->key_found = false;
+    command->locks = NULL;
+    command->avoided = NULL;
+    command->avoid_count = 0;
+    command->counted = false;
+    command->lane_state = NULL;
+}
+
+bool command_can_be_sent(enum command_kind kind)
+{
+    switch (kind) {
+    case COMMAND_HOLD_SEATS:
+    case COMMAND_HOLD_BEST:
+    case COMMAND_HOLD_EXTEND:
+    case COMMAND_HOLD_RELEASE:
+    case COMMAND_CHECKOUT_START:
+    case COMMAND_CHECKOUT_COMPLETE:
+    case COMMAND_CHECKOUT_CANCEL:
+        return true;
+    default:
+        return false;
+    }
 }
 
 void command_deinit(struct command *command)

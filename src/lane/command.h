@@ -127,6 +127,8 @@ struct result {
     bool is_pending; /* status 202: it was sent to the node that decides it, whose answer has not come yet */
     enum command_kind kind; /* ANSWER_GET: of the command that all this is the answer to … */
     bool several;           /* … its hold_seats.several */
+    struct uuid user_id;    /* … and who asked for it, and for whom */
+    struct uuid for_user_id;
 };
 
 /* A command on its way through a broker: order/ fills it in. */
@@ -278,9 +280,23 @@ struct strange_lock {
 
 struct strange_lock *command_strange_lock(const struct command *command, const struct uuid *hold_id);
 
+/* Is it decided by the node that has its block, if several share the work? */
+bool command_can_be_sent(enum command_kind kind);
+void command_arrives(struct command *command); /* the lane's own fields, before it decides */
 void command_init(struct command *command, enum command_kind kind, struct arena *arena);
 void command_deinit(struct command *command); /* releases the seat maps; the arena is the owner's */
 /* A reference that lasts until command_deinit(). */
 struct seatmap *command_hold_map(struct command *command, struct seatmap *map);
+
+/* ---- handle.c ---- */
+
+/* The key of a command that nobody gave one. */
+void command_make_key(const struct uuid *id, uint8_t key[32]);
+/* What /api/commands/{command} takes: "id", or "id.key" with the key that the caller gave. */
+enum { COMMAND_HANDLE_SIZE = UUID_TEXT_SIZE + 1 + 64 };
+#define COMMAND_LOCATION "/api/commands/"
+void command_format_handle(const struct command *command, char out[COMMAND_HANDLE_SIZE]);
+/* Fills in sent.id, sent.is_key_made and key of an ANSWER_GET. False: it is no handle. */
+bool command_parse_handle(const char *text, struct command *command);
 
 #endif

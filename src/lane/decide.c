@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which rule decides which command. */
+#include "base/metrics.h"
 #include "lane/lane_int.h"
 
 typedef enum decision (*decide_function)(struct lane *lane, struct command *command);
@@ -26,6 +27,7 @@ static const decide_function functions[COMMAND_KIND_COUNT] = {
     [COMMAND_HOLDS_LIST] = decide_holds_list,
     [COMMAND_HOLD_GET] = decide_hold_get,
     [COMMAND_CHECKOUT_GET] = decide_checkout_get,
+    [COMMAND_ANSWER_GET] = decide_answer_get,
     [COMMAND_SYNC] = decide_sync,
     [COMMAND_USER_SEEN] = decide_user_seen,
     [COMMAND_PAYMENT_SETTLED] = decide_payment_settled,
@@ -33,14 +35,42 @@ static const decide_function functions[COMMAND_KIND_COUNT] = {
     [COMMAND_PAYMENT_TAKE_OVER] = decide_payment_take_over,
 };
 
+/* Nobody waits any more for a reserve that was not begun in time: a hold would be held for nobody. What gives back is
+ * never late. */
+static bool is_past_its_deadline(const struct lane *lane, const struct command *command)
+{
+    return command->sent.deadline_ms != 0 && lane->now_ms > command->sent.deadline_ms;
+}
+
+static enum decision refuse_past_deadline(struct lane *lane, struct command *command)
+{
+    counter_add(COUNTER_ORDER_LATE, 1);
+    command->result = (struct result){.err = ERR_OVERLOADED,
+                                      .retry_after_seconds = 1,
+                                      .message = "It came too late to be begun; nothing was done.",
+                                      .now_ms = lane->now_ms};
+    lane_reply(lane, command);
+    return DECIDED;
+}
+
 enum decision decide(struct lane *lane, struct command *command)
 {
     CHECK(command->kind < COMMAND_KIND_COUNT);
+    if (command->sent.answer != NULL)
+        return route_settled(lane, command);
+    if (route_is_elsewhere(lane, command)) {
+        bool is_here;
+        enum decision decision = route_send(lane, command, &is_here);
+        if (!is_here)
+            return decision;
+    }
     if (command->has_key) {
         bool fresh;
         enum decision decision = key_check(lane, command, &fresh);
         if (!fresh)
             return decision;
     }
+    if (is_past_its_deadline(lane, command))
+        return refuse_past_deadline(lane, command);
     return functions[command->kind](lane, command);
 }

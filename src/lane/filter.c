@@ -369,6 +369,36 @@ void filter_committed(struct lane *lane, struct lane_batch *batch)
         warm_nudge(warm);
 }
 
+/* The keys of the hold that the seat has by now, or those of `row` taken away. */
+static enum warm_write_kind kind_again(const struct hot_event *event, int32_t index)
+{
+    if (event->seats[index].hold != NULL)
+        return WARM_HELD;
+    enum seat_state state = seatmap_state(event->map, index);
+    return state == SEAT_AVAILABLE ? WARM_RELEASED : state == SEAT_SOLD ? WARM_SOLD : WARM_SEAT;
+}
+
+void filter_again(struct lane *lane, struct hot_event *event, int32_t index, const struct hold_row *row,
+                  struct arena *arena)
+{
+    struct warm *warm = lane->config.warm;
+    if (warm == NULL || warm_state(warm) == WARM_OPEN)
+        return;
+    struct warm_write *write = ARENA_NEW(arena, struct warm_write);
+    const struct hot_seat *seat = &event->seats[index];
+    struct hold_row current = *row;
+    if (seat->hold != NULL)
+        hot_hold_row(seat->hold, &current);
+    filter_place(write, event, index);
+    filter_hold(write, &current);
+    write->kind = kind_again(event, index);
+    write->state = seatmap_state(event->map, index);
+    write->version = seat->version;
+    write->repair = true; /* it is no news: nothing newer is overwritten */
+    event->occupancy_due = true;
+    warm_write(warm, write, 1);
+}
+
 /* The occupancy key goes with every change; whoever reads it finds it again within a second. */
 void filter_turn(struct lane *lane)
 {

@@ -275,6 +275,7 @@ static bool reload_put(struct lane *lane, struct follow_reload *reload)
             return false;
     }
     hot_put_event(lane->hot, &lookup->event);
+    route_event_seen(lane, &lookup->event);
     event = map_get(&lane->hot->events, &lookup->id);
     if (!same_seats)
         put_layout(lane, event, lookup);

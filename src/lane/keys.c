@@ -36,6 +36,60 @@ static bool knows_what_was_answered(struct lane *lane, struct command *command)
     return follow_has_reached(lane, command);
 }
 
+/* An answer names a checkout; it is answered as it is now. False: the store was asked for one that has ended. */
+static bool fill_checkout(struct lane *lane, struct command *command)
+{
+    struct uuid id = command->result.checkout.id;
+    struct hot_checkout *checkout = hot_checkout(lane->hot, &command->actor.org_id, &id);
+    if (checkout != NULL) {
+        answer_hot_checkout(lane, command, checkout);
+        return true;
+    }
+    struct store_lookup *found = lane_lookup(lane, command, LOOKUP_CHECKOUT, &id);
+    if (found == NULL)
+        return false;
+    if (found->err == ERR_OK && found->found)
+        answer_checkout(lane, command, &found->checkout, found->holds, found->hold_count, found->tickets,
+                        found->ticket_count);
+    else
+        command->result = (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1};
+    return true;
+}
+
+/* Whoever has the id of a command is told what became of it only if it was theirs, or they act for others. */
+static bool may_see(const struct command *command)
+{
+    const struct result *result = &command->result;
+    if (command->kind != COMMAND_ANSWER_GET || command->actor.role != ROLE_BUYER)
+        return true;
+    return uuid_equal(&result->user_id, &command->actor.user_id) ||
+           uuid_equal(&result->for_user_id, &command->actor.user_id);
+}
+
+enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size)
+{
+    command->result = (struct result){.now_ms = lane->now_ms};
+    if (!result_unpack(lane, command, data, size)) {
+        /* Another node knows an event, or its seats, that this one does not know yet. */
+        if (command->sent.answer != NULL && !follow_is_fresh(lane, command))
+            return DEFERRED;
+        command->result = (struct result){.err = ERR_INTERNAL, .now_ms = lane->now_ms};
+    } else if (!may_see(command)) {
+        command->result = (struct result){.err = ERR_COMMAND_NOT_FOUND, .now_ms = lane->now_ms};
+    } else if (command->result.has_checkout) {
+        if (command->sent.answer != NULL && !follow_is_fresh(lane, command))
+            return DEFERRED;
+        if (!fill_checkout(lane, command))
+            return LOOKING_UP;
+    }
+    if (command->sent.is_taken) {
+        counter_add(COUNTER_ORDER_REDELIVERED, 1);
+        apply_again(lane, command);
+    }
+    lane_reply(lane, command);
+    return DECIDED;
+}
+
 static enum decision answer_kept(struct lane *lane, struct command *command,
                                  const struct store_lookup *lookup)
 {
@@ -46,29 +100,10 @@ static enum decision answer_kept(struct lane *lane, struct command *command,
     }
     if (!knows_what_was_answered(lane, command))
         return DEFERRED;
-    command->result = (struct result){.now_ms = lane->now_ms};
-    if (!result_unpack(lane, command, lookup->result, lookup->result_size)) {
-        command->result.err = ERR_INTERNAL;
-    } else if (command->result.has_checkout) {
-        /* The checkout as it is now; ended ones come from the store. */
-        struct uuid id = command->result.checkout.id;
-        struct hot_checkout *checkout = hot_checkout(lane->hot, &command->actor.org_id, &id);
-        if (checkout != NULL) {
-            answer_hot_checkout(lane, command, checkout);
-        } else {
-            struct store_lookup *found = lane_lookup(lane, command, LOOKUP_CHECKOUT, &id);
-            if (found == NULL)
-                return LOOKING_UP;
-            if (found->err == ERR_OK && found->found)
-                answer_checkout(lane, command, &found->checkout, found->holds, found->hold_count,
-                                found->tickets, found->ticket_count);
-            else
-                command->result = (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1};
-        }
-    }
-    counter_add(COUNTER_IDEMPOTENT_REPLAYS, 1);
-    lane_reply(lane, command);
-    return DECIDED;
+    enum decision decision = answer_packed(lane, command, lookup->result, lookup->result_size);
+    if (decision == DECIDED)
+        counter_add(COUNTER_IDEMPOTENT_REPLAYS, 1);
+    return decision;
 }
 
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
@@ -85,6 +120,10 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     }
     if (first == NULL)
         map_put(&lane->keys, &id, command);
+    /* A key that was made of the command's own id can be there only if the command was decided before. */
+    *fresh = command->sent.is_key_made && !command->sent.may_be_again;
+    if (*fresh)
+        return DECIDED;
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);
     if (lookup == NULL)
         return LOOKING_UP;

@@ -168,16 +168,7 @@ static bool has_room_of_its_own(enum command_kind kind)
 
 enum err lane_post(struct lane *lane, struct command *command)
 {
-    command->arrived_us = clock_monotonic_us();
-    command->arrived_ms = 0; /* the lane's own clock sets it */
-    command->try_count = 0;
-    command->fresh_needed = 0;
-    command->key_found = false;
-    command->locks = NULL;
-    command->avoided = NULL;
-    command->avoid_count = 0;
-    command->counted = false;
-    command->lane_state = NULL;
+    command_arrives(command);
     if (has_room_of_its_own(command->kind)) {
         queue_push_always(&lane->inbox, &command->node);
         return ERR_OK;
@@ -243,6 +234,11 @@ static bool waited_too_long(const struct lane *lane, const struct command *comma
 
 static void refuse_late(struct lane *lane, struct command *command)
 {
+    if (command->sent.answer != NULL) { /* it was done: only its answer cannot be read yet */
+        route_leave_pending(command);
+        lane_return(lane, command);
+        return;
+    }
     counter_add(COUNTER_OVERLOADED, 1);
     gate_abandon(lane, command);
     command->result =
@@ -250,7 +246,7 @@ static void refuse_late(struct lane *lane, struct command *command)
     lane_reply(lane, command);
 }
 
-static void look_at(struct lane *lane, struct command *command)
+void lane_look_at(struct lane *lane, struct command *command)
 {
     if (waited_too_long(lane, command)) {
         refuse_late(lane, command);
@@ -273,7 +269,7 @@ static void look_at_waiting(struct lane *lane)
     list_splice(&again, &lane->waiting);
     lane->waiting_count = 0;
     while (!list_empty(&again) && batch_has_room_for_commands(lane))
-        look_at(lane, CONTAINER_OF(list_pop(&again), struct command, node));
+        lane_look_at(lane, CONTAINER_OF(list_pop(&again), struct command, node));
     if (!list_empty(&again)) {
         /* The batch is full: the rest keeps its place at the head of the line. */
         lane->progress = true;
@@ -308,7 +304,7 @@ static void look_at_ready(struct lane *lane)
     while (!list_empty(&lane->ready) && batch_has_room_for_commands(lane) &&
            lane->waiting_count < WAITING_COUNT_MAX) {
         lane->ready_count--;
-        look_at(lane, CONTAINER_OF(list_pop(&lane->ready), struct command, node));
+        lane_look_at(lane, CONTAINER_OF(list_pop(&lane->ready), struct command, node));
     }
 }
 
@@ -392,6 +388,7 @@ static int64_t next_turn_ms(const struct lane *lane)
     }
     int64_t follow_ms = follow_next_ms(lane);
     next = follow_ms < next ? follow_ms : next;
+    next = lane->router_next_ms < next ? lane->router_next_ms : next;
     int64_t registry_ms = registry_next_ms(lane);
     next = registry_ms < next ? registry_ms : next;
     bool store_takes_more = lane->in_flight < BATCH_COUNT_IN_FLIGHT_MAX;
@@ -425,6 +422,8 @@ int64_t lane_turn(struct lane *lane, int64_t now_ms)
         lane->warm_next_us = warm_turn(lane->config.warm, clock_monotonic_us());
     batch_resolve_due(lane);
     follow_turn(lane);
+    lane->router_next_ms =
+        lane->router.turn != NULL ? lane->router.turn(lane->router.context, now_ms) : INT64_MAX;
     /* 2. What came in, behind what already waits. */
     take_inbox(lane);
     if (follow_has_caught_up(lane)) {
@@ -467,7 +466,9 @@ bool lane_is_idle(const struct lane *lane)
 /* Nothing is left that the store, or anybody else, would still answer. */
 static bool lane_is_drained(struct lane *lane)
 {
-    return lane_is_idle(lane) && lane->lookup_count == 0 && !lane->reaping && queue_depth(&lane->inbox) == 0;
+    return lane_is_idle(lane) && lane->lookup_count == 0 && !lane->reaping &&
+           queue_depth(&lane->inbox) == 0 &&
+           (lane->router.is_idle == NULL || lane->router.is_idle(lane->router.context));
 }
 
 static void *lane_run(void *argument)
@@ -477,14 +478,18 @@ static void *lane_run(void *argument)
         {.fd = lane->inbox.fd, .events = POLLIN},
         {.fd = lane->calls.fd, .events = POLLIN},
         {.fd = store_fd(lane->config.store), .events = POLLIN},
-        {.fd = lane->config.warm != NULL ? warm_fd(lane->config.warm) : -1, .events = POLLIN}};
+        {.fd = lane->config.warm != NULL ? warm_fd(lane->config.warm) : -1, .events = POLLIN},
+        {.fd = lane->router.turn != NULL ? lane->router.fd : -1, .events = POLLIN}};
     int64_t stop_at_ms = 0;
     for (;;) {
         int64_t now_ms = clock_now_ms();
         int64_t next_ms = lane_turn(lane, now_ms);
         if (atomic_load(&lane->stopping)) {
-            if (stop_at_ms == 0)
+            if (stop_at_ms == 0) {
                 stop_at_ms = now_ms + lane->drain_ms;
+                if (lane->router.leave != NULL)
+                    lane->router.leave(lane->router.context);
+            }
             bool is_over = now_ms >= stop_at_ms && lane->filtering_count == 0; /* no round takes long */
             if (is_over || lane_is_drained(lane))
                 return NULL;
@@ -499,6 +504,7 @@ static void *lane_run(void *argument)
          * else about it. */
         bool gathers = lane->in_flight > 0;
         fds[0].fd = gathers ? -1 : lane->inbox.fd;
+        fds[4].fd = gathers || lane->router.turn == NULL ? -1 : lane->router.fd;
         if (gathers && wait_ms > GATHER_MS)
             wait_ms = GATHER_MS;
         if (wait_ms > 0 && poll(fds, COUNT_OF(fds), (int)wait_ms) < 0 && errno != EINTR)

@@ -104,6 +104,8 @@ void lane_take(struct lane *lane, struct command *command);
 void lane_settle(struct lane *lane, struct command *command, const void *answer, size_t size);
 /* One that this node sent is given back with the result it has by now: refused, or still pending. */
 void lane_return(struct lane *lane, struct command *command);
+/* Its answer came late: its user's streams are told. */
+void lane_tell_settled(struct lane *lane, const struct command *command);
 /* The answer of a command that was taken, for lane_settle(); in its arena. */
 const void *lane_pack_answer(const struct command *command, size_t *size);
 

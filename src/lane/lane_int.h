@@ -130,6 +130,8 @@ struct seat_job {
 
 struct lane {
     struct lane_config config;
+    struct lane_router router; /* all NULL: this node decides everything itself */
+    int64_t router_next_ms;
     struct hot *hot;
     struct rng rng;
     int64_t now_ms;
@@ -191,12 +193,24 @@ struct lane {
 /* ---- lane.c ---- */
 void lane_reply(struct lane *lane, struct command *command);      /* gives it back; result.err is set */
 void lane_make_ready(struct lane *lane, struct command *command); /* decided again, in turn */
+void lane_look_at(struct lane *lane, struct command *command);    /* decides it now, or defers it */
 void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms);
 struct uuid lane_make_id(struct lane *lane);
 /* How holds are made just now, for the metrics: an offset from …_EMBEDDED. */
 int lane_method(const struct lane *lane);
 
+/* ---- route.c: commands that another node decides ---- */
+bool route_is_elsewhere(const struct lane *lane, const struct command *command);
+/* is_here: it cannot be placed, and is decided by this node after all. */
+enum decision route_send(struct lane *lane, struct command *command, bool *is_here);
+enum decision route_settled(struct lane *lane, struct command *command); /* its answer came */
+void route_leave_pending(struct command *command); /* the result of one whose answer has not come yet */
+void route_event_seen(struct lane *lane, const struct event_row *row);
+enum decision decide_answer_get(struct lane *lane, struct command *command);
+
 /* ---- keys.c: a command with an Idempotency-Key ---- */
+/* Answers with a result that was packed, here or elsewhere. */
+enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size);
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh);
 void key_done(struct lane *lane, struct command *command);
 struct key_write *key_write(struct step *step, struct command *command);
@@ -236,6 +250,8 @@ bool step_avoid_seat(struct step *step, const struct uuid *seat_id);
 void step_unmark(struct step *step); /* when its outcome is known */
 
 /* ---- apply.c ---- */
+/* What a command that was done before changed is told once more, as it is now: Redis and streams. */
+void apply_again(struct lane *lane, const struct command *command);
 /* Committed: hot and news. `step` is NULL for what came by the change feed; its seats are step_seats too. */
 void apply_unit(struct lane *lane, const struct store_unit *unit, struct step *step);
 /* The event itself, its layout or its prices are others now: whoever watches starts from a snapshot. */
@@ -247,6 +263,9 @@ void filter_committed(struct lane *lane, struct lane_batch *batch); /* what its 
 bool filter_lock_is_old(const struct lane *lane, const struct warm_lock *lock);
 void filter_give_back(struct lane *lane, struct step *step); /* its locks: nothing was written */
 void filter_turn(struct lane *lane);
+/* A seat's keys, as it is now; `row` is a hold that was the seat's once. */
+void filter_again(struct lane *lane, struct hot_event *event, int32_t index, const struct hold_row *row,
+                  struct arena *arena);
 void filter_place(struct warm_write *write, const struct hot_event *event, int32_t index);
 void filter_hold(struct warm_write *write, const struct hold_row *row);
 
@@ -374,6 +393,8 @@ void news_seat(struct lane *lane, const struct step_seat *seat);
 void news_hold_ended(struct lane *lane, const struct hold_row *row);
 void news_hold_expiring(struct lane *lane, const struct hot_hold *hold);
 void news_checkout(struct lane *lane, const struct checkout_row *row);
+/* Its answer came late. Readers of an event's stream hear it if result.event_id names it. */
+void news_command(struct lane *lane, const struct command *command);
 
 /* ---- result.c: results as kept with an Idempotency-Key ---- */
 const void *result_pack(const struct command *command, struct arena *arena, size_t *size);

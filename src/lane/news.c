@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What goes out after a commit: states of seats to everybody, and to their
- * owner what became of a hold or checkout. Nothing here says who holds a seat
+ * owner what became of a hold or checkout, and to a caller whose command went
+ * to another node that its answer came late. Nothing here says who holds a seat
  * to anybody else. */
+#include <stdio.h>
+
 #include "base/jsonw.h"
 #include "lane/lane_int.h"
 
@@ -81,4 +84,40 @@ void news_checkout(struct lane *lane, const struct checkout_row *row)
         jsonw_key_text(&json, "refund", refund_state_name(row->refund));
     jsonw_object_close(&json);
     send(lane, &row->org_id, &row->user_id, &row->event_id, "checkout_updated", &data);
+}
+
+static void write_answered(const struct result *result, struct jsonw *json)
+{
+    bool is_good = result->err == ERR_OK;
+    int status = result->status != 0 ? result->status : 200;
+    jsonw_key_int(json, "status", is_good ? status : err_http_status(result->err));
+    if (!is_good)
+        jsonw_key_text(json, "code", err_code(result->err));
+    jsonw_key(json, "hold_ids");
+    jsonw_array_open(json);
+    for (int32_t i = 0; i < result->hold_count; i++)
+        jsonw_uuid(json, &result->holds[i].row.id);
+    jsonw_array_close(json);
+    if (result->has_checkout)
+        jsonw_key_uuid(json, "checkout_id", &result->checkout.id);
+}
+
+void news_command(struct lane *lane, const struct command *command)
+{
+    if (lane->config.feed == NULL)
+        return;
+    const struct actor *actor = &command->actor;
+    char location[sizeof(COMMAND_LOCATION) + COMMAND_HANDLE_SIZE], handle[COMMAND_HANDLE_SIZE];
+    command_format_handle(command, handle);
+    snprintf(location, sizeof(location), "%s%s", COMMAND_LOCATION, handle);
+    struct buf data;
+    struct jsonw json;
+    buf_init(&data);
+    jsonw_begin(&json, &data);
+    jsonw_object_open(&json);
+    jsonw_key_uuid(&json, "command_id", &command->sent.id);
+    jsonw_key_text(&json, "location", location);
+    write_answered(&command->result, &json);
+    jsonw_object_close(&json);
+    send(lane, &actor->org_id, &actor->user_id, &command->result.event_id, "command_settled", &data);
 }

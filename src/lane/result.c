@@ -5,10 +5,10 @@
  * Reading checks every length: a damaged row gives an error, not a crash. */
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/bytes.h"
 #include "lane/lane_int.h"
 
-enum { RESULT_VERSION = 1 };
+enum { RESULT_VERSION = 2, RESULT_VERSION_BEFORE = 1 /* without the asker */ };
 
 struct packed_head {
     uint8_t version;
@@ -36,8 +36,10 @@ struct packed_hold {
     int64_t price_cents, created_ms, held_until_ms, ended_ms;
 };
 
-/* Text: its length, then its bytes. */
-enum { PACKED_TEXT_NONE = 0xffff };
+struct packed_asker { /* whose command it was, and what it asked for */
+    int32_t kind, several;
+    struct uuid user_id, for_user_id;
+};
 
 struct packed_failure {
     struct uuid id;
@@ -69,14 +71,6 @@ static void pack_head(const struct result *result, struct buf *out)
     buf_put(out, &head, sizeof(head));
 }
 
-static void pack_text(const char *text, struct buf *out)
-{
-    size_t length = text != NULL ? strlen(text) : 0;
-    uint16_t size = text == NULL ? PACKED_TEXT_NONE : (uint16_t)(length < PACKED_TEXT_NONE ? length : 0);
-    buf_put(out, &size, sizeof(size));
-    buf_put(out, text != NULL ? text : "", size == PACKED_TEXT_NONE ? 0 : size);
-}
-
 const void *result_pack(const struct command *command, struct arena *arena, size_t *size)
 {
     const struct result *result = &command->result;
@@ -100,7 +94,7 @@ const void *result_pack(const struct command *command, struct arena *arena, size
         hold.held_until_ms = row->held_until_ms;
         hold.ended_ms = row->ended_ms;
         buf_put(&out, &hold, sizeof(hold));
-        pack_text(row->cart_token, &out);
+        bytes_put_text(&out, row->cart_token);
     }
     for (int32_t i = 0; i < result->failure_count; i++) {
         const struct seat_failure *from = &result->failures[i];
@@ -112,7 +106,14 @@ const void *result_pack(const struct command *command, struct arena *arena, size
     }
     buf_put(&out, result->stranded, sizeof(struct uuid) * (size_t)result->stranded_count);
     buf_put(&out, result->seat_ids, sizeof(struct uuid) * (size_t)result->seat_id_count);
-    pack_text(result->message, &out);
+    bytes_put_text(&out, result->message);
+    struct packed_asker asker = {
+        .kind = (int32_t)command->kind,
+        .several = command->kind == COMMAND_HOLD_SEATS && command->hold_seats.several,
+        .user_id = command->actor.user_id,
+        .for_user_id = command->actor.for_user_id,
+    };
+    buf_put(&out, &asker, sizeof(asker));
     CHECK(buf_ok(&out));
     void *copy = arena_copy(arena, out.data, out.size);
     *size = out.size;
@@ -120,48 +121,17 @@ const void *result_pack(const struct command *command, struct arena *arena, size
     return copy;
 }
 
-struct reader {
-    const char *data;
-    size_t left;
-};
-
-static bool take(struct reader *reader, void *out, size_t size)
-{
-    if (reader->left < size)
-        return false;
-    memcpy(out, reader->data, size);
-    reader->data += size;
-    reader->left -= size;
-    return true;
-}
-
-static bool unpack_text(struct command *command, struct reader *reader, const char **out)
-{
-    uint16_t size;
-    if (!take(reader, &size, sizeof(size)))
-        return false;
-    *out = NULL;
-    if (size == PACKED_TEXT_NONE)
-        return true;
-    if (reader->left < size)
-        return false;
-    *out = arena_text_n(command->arena, reader->data, size);
-    reader->data += size;
-    reader->left -= size;
-    return true;
-}
-
 static bool in_range(int32_t value, int32_t count)
 {
     return value >= 0 && value < count;
 }
 
-static bool unpack_holds(struct lane *lane, struct command *command, struct reader *reader, int32_t count)
+static bool unpack_holds(struct lane *lane, struct command *command, struct bytes *reader, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         struct packed_hold hold;
         const char *cart_token;
-        if (!take(reader, &hold, sizeof(hold)) || !unpack_text(command, reader, &cart_token))
+        if (!bytes_take(reader, &hold, sizeof(hold)) || !bytes_take_text(reader, command->arena, &cart_token))
             return false;
         if (!in_range(hold.state, HOLD_STATE_COUNT) || !in_range(hold.reason, END_REASON_COUNT) ||
             !in_range(hold.source, HOLD_SOURCE_COUNT))
@@ -191,11 +161,11 @@ static bool unpack_holds(struct lane *lane, struct command *command, struct read
     return true;
 }
 
-static bool unpack_failures(struct command *command, struct reader *reader, int32_t count)
+static bool unpack_failures(struct command *command, struct bytes *reader, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         struct packed_failure packed;
-        if (!take(reader, &packed, sizeof(packed)) || !in_range(packed.state, SEAT_STATE_COUNT))
+        if (!bytes_take(reader, &packed, sizeof(packed)) || !in_range(packed.state, SEAT_STATE_COUNT))
             return false;
         struct seat_failure *failure = answer_add_failure(command, &packed.id, (enum err)packed.err, count);
         failure->state = (enum seat_state)packed.state;
@@ -204,21 +174,34 @@ static bool unpack_failures(struct command *command, struct reader *reader, int3
     return true;
 }
 
-static bool unpack_ids(struct command *command, struct reader *reader, int32_t count, struct uuid **ids,
+static bool unpack_ids(struct command *command, struct bytes *reader, int32_t count, struct uuid **ids,
                        int32_t *out)
 {
     if (count < 0 || reader->left / sizeof(struct uuid) < (size_t)count)
         return false;
     *ids = ARENA_ARRAY(command->arena, struct uuid, count + 1);
     *out = count;
-    return take(reader, *ids, sizeof(struct uuid) * (size_t)count);
+    return bytes_take(reader, *ids, sizeof(struct uuid) * (size_t)count);
+}
+
+static bool unpack_asker(struct result *result, struct bytes *reader)
+{
+    struct packed_asker asker;
+    if (!bytes_take(reader, &asker, sizeof(asker)) || !in_range(asker.kind, COMMAND_KIND_COUNT))
+        return false;
+    result->kind = (enum command_kind)asker.kind;
+    result->several = asker.several != 0;
+    result->user_id = asker.user_id;
+    result->for_user_id = asker.for_user_id;
+    return true;
 }
 
 bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size)
 {
-    struct reader reader = {.data = data, .left = size};
+    struct bytes reader = {.data = data, .left = size};
     struct packed_head head;
-    if (!take(&reader, &head, sizeof(head)) || head.version != RESULT_VERSION)
+    if (!bytes_take(&reader, &head, sizeof(head)) ||
+        (head.version != RESULT_VERSION && head.version != RESULT_VERSION_BEFORE))
         return false;
     if (head.hold_count < 0 || (size_t)head.hold_count > size || head.failure_count < 0 ||
         (size_t)head.failure_count > size || !in_range(*(const uint8_t *)&head.explanation.adjacent, 2))
@@ -238,9 +221,9 @@ bool result_unpack(struct lane *lane, struct command *command, const void *data,
         !unpack_failures(command, &reader, head.failure_count) ||
         !unpack_ids(command, &reader, head.stranded_count, &result->stranded, &result->stranded_count) ||
         !unpack_ids(command, &reader, head.seat_id_count, &result->seat_ids, &result->seat_id_count) ||
-        !unpack_text(command, &reader, &result->message))
+        !bytes_take_text(&reader, command->arena, &result->message))
         return false;
     result->event_id = head.event_id;
     result->id = head.id;
-    return reader.left == 0;
+    return (head.version == RESULT_VERSION_BEFORE || unpack_asker(result, &reader)) && reader.left == 0;
 }

@@ -312,8 +312,29 @@ static void step_mark(struct step *step, bool busy)
     }
 }
 
+/* Only the node that decides for its partition may write what it asks for. How far the partition is done is written
+ * with it now and then: not with every one, for that would make batches wait for each other. */
+static void step_fence(struct step *step)
+{
+    struct command *command = step->command;
+    struct order_fence *fence = command != NULL && step->job == NULL ? command->sent.fence : NULL;
+    if (fence == NULL)
+        return;
+    struct order_check *check = ARENA_NEW(step_arena(step), struct order_check);
+    *check =
+        (struct order_check){.topic = fence->topic, .partition = fence->partition, .epoch = fence->epoch};
+    int64_t now_ms = step->batch->lane->now_ms;
+    if (now_ms >= fence->note_at_ms) {
+        fence->note_at_ms = now_ms + ORDER_NOTE_MS;
+        check->next_offset = fence->next_offset;
+        command->sent.noted_offset = fence->next_offset;
+    }
+    step->unit.order_checks = check;
+}
+
 void step_submit(struct step *step)
 {
+    step_fence(step);
     if (step->command != NULL && step->command->has_key && !step->waits_for_payment && step->job == NULL)
         step->unit.key = key_write(step, step->command);
     for (struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {

@@ -49,6 +49,7 @@ enum err feed_create_with(const struct feed_times *times, void (*on_frames)(void
     map_init(&feed->users);
     list_init(&feed->dirty);
     list_init(&feed->idle);
+    list_init(&feed->paced);
     pthread_mutex_init(&feed->lock, NULL);
 
     pthread_condattr_t attributes;
@@ -75,6 +76,7 @@ enum err feed_create(int64_t coalesce_ms, void (*on_frames)(void *context), void
         .coalesce_ms = coalesce_ms,
         .heartbeat_ms = STREAM_HEARTBEAT_MS,
         .idle_ms = IDLE_RING_MS_MAX,
+        .stats_ms = STREAM_STATS_MS,
     };
     return feed_create_with(&times, on_frames, context, out);
 }
@@ -109,8 +111,7 @@ void feed_destroy(struct feed *feed)
 
 /* ---- What the lane tells ---- */
 
-/* Under the lock. The first change after a flush wakes the thread; the others find it awake. */
-static void ring_mark_dirty(struct feed *feed, struct feed_ring *ring)
+void feed_ring_mark_dirty(struct feed *feed, struct feed_ring *ring)
 {
     if (!list_empty(&ring->dirty))
         return;
@@ -158,7 +159,7 @@ void feed_seat(struct feed *feed, const struct uuid *event_id, int32_t index, en
                 (struct seat_change){.index = index, .state = (uint8_t)state, .reason = (uint8_t)reason};
         else
             pending_to_reset(pending); /* the snapshot will have this change */
-        ring_mark_dirty(feed, ring);
+        feed_ring_mark_dirty(feed, ring);
     }
     pthread_mutex_unlock(&feed->lock);
 }
@@ -205,7 +206,7 @@ void feed_news(struct feed *feed, const struct uuid *org_id, const struct uuid *
         } else {
             pending_to_reset(&ring->pending);
         }
-        ring_mark_dirty(feed, ring);
+        feed_ring_mark_dirty(feed, ring);
     }
     pthread_mutex_unlock(&feed->lock);
 }
@@ -216,7 +217,7 @@ void feed_event_reset(struct feed *feed, const struct uuid *event_id)
     struct feed_ring *ring = map_get(&feed->events, event_id);
     if (ring != NULL) {
         pending_to_reset(&ring->pending); /* indexes of the old layout mean nothing now */
-        ring_mark_dirty(feed, ring);
+        feed_ring_mark_dirty(feed, ring);
     }
     pthread_mutex_unlock(&feed->lock);
 }
@@ -268,6 +269,8 @@ static void ring_leave(struct feed *feed, struct feed_ring *ring)
         return;
     ring->idle_since_us = clock_monotonic_us();
     list_append(&feed->idle, &ring->idle);
+    if (!ring->is_user)
+        feed_ring_mark_dirty(feed, ring); /* lets go of its statistics */
     if (feed->idle_count++ == 0 || feed->idle_count > IDLE_RING_COUNT_MAX)
         pthread_cond_signal(&feed->wake); /* it may be asleep without a timeout */
 }
@@ -328,6 +331,7 @@ static struct feed_source *source_create(const struct feed_subscription *subscri
         return NULL;
     atomic_init(&source->reference_count, 2); /* the reader's, the ring's */
     source->write = subscription->write_occupancy;
+    source->read_stats = subscription->read_stats;
     source->release = subscription->release;
     source->context = subscription->event_context;
     return source;
@@ -361,6 +365,10 @@ enum err feed_subscribe(struct feed *feed, const struct feed_subscription *subsc
         if (is_event) { /* the newest subscription knows the newest layout */
             source_before = reader->event->source;
             reader->event->source = source;
+            reader->stats_count = atomic_load(&reader->event->stats_count);
+            reader->stats_all_due = true;
+            if (source->read_stats != NULL)
+                feed_stats_want(feed, reader->event);
         }
     }
     pthread_mutex_unlock(&feed->lock);

@@ -6,6 +6,9 @@
  * ids are `{epoch}-{n}`, n rising over all rings, so that a stream of both is
  * in order and one id resumes it. Rings are made by the first subscription and
  * kept for ten minutes after the last reader left.
+ * Besides, at most once a second, an event's readers are told its statistics:
+ * how many seats of each block are in which state. These have no id and are in
+ * no ring: whoever missed some is told all blocks with the next ones.
  * The lane appends; a thread of the feed's own flushes every FRAME_COALESCE_MS;
  * loops read. All functions may be called from any thread, but a reader's are
  * its loop's alone. */
@@ -32,6 +35,16 @@ void feed_destroy(struct feed *feed); /* all readers are closed; NULL is fine */
  * called: after feed_event_reset() it is asked for the new layout's. */
 typedef void (*feed_occupancy_writer)(void *event_context, struct jsonw *json);
 
+struct feed_block {
+    struct uuid id;
+    char section[4];
+    int32_t subsection;
+    int32_t counts[SEAT_STATE_COUNT];
+};
+/* Gives the blocks of an event as they are now, in layout order, at most EVENT_BLOCK_COUNT_MAX; how
+ * many. Called on the feed's thread, and otherwise as the writer above. */
+typedef int32_t (*feed_stats_reader)(void *event_context, struct feed_block *out);
+
 /* Committed changes, already to be seen in the hot tier. `reason` END_NONE unless the seat was released. */
 void feed_seat(struct feed *feed, const struct uuid *event_id, int32_t index, enum seat_state state,
                enum end_reason reason);
@@ -51,6 +64,7 @@ struct feed_subscription {
     struct uuid user_id;                   /* nil: no news of one's own */
     const char *last_event_id;             /* as the client sent it, or NULL */
     feed_occupancy_writer write_occupancy; /* event streams */
+    feed_stats_reader read_stats;          /* the same, or NULL: no statistics */
     void (*release)(void *event_context);  /* exactly once, some time after the reader closed; or NULL */
     void *event_context;                   /* shares: frames may be written with it when its reader is gone */
 };

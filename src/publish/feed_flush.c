@@ -3,13 +3,16 @@
  * go of rings that nobody came back to.
  *
  *   asleep ──first change──▶ gathering (coalesce_ms) ──▶ take ─▶ make ─▶ publish ─▶ asleep
+ *                                     ▲                                  │
+ *                                     └──── stats_ms after statistics ───┘ if more changed since
  *
  * Invariants:
  *  1. A seat stands at most once in what one flush makes of it, with its last
  *     state. The frames of one flush are at most FRAME_SEAT_COUNT_MAX seats each.
  *  2. `published` moves once per flush, after all of its frames are in place,
- *     and on_frames runs after that.
- *  3. With nothing pending and nothing idle the thread sleeps without a timeout.
+ *     and on_frames runs after that, if there is anything new.
+ *  3. With nothing pending, nothing idle and no statistics of the last second
+ *     the thread sleeps without a timeout.
  *  4. What cannot be made, because memory ended, becomes a reset: readers take a
  *     new snapshot, and nothing is silently missing.
  *
@@ -67,8 +70,11 @@ static void seats_publish(struct feed *feed, struct feed_ring *ring)
     buf_deinit(&occupancy);
 }
 
-static void ring_publish(struct feed *feed, struct feed_ring *ring)
+/* True: there is something new for readers. */
+static bool ring_publish(struct feed *feed, struct feed_ring *ring)
 {
+    bool any = ring->taken.reset || ring->taken.change_count > 0 || !list_empty(&ring->taken.news);
+
     if (ring->taken.reset)
         feed_ring_reset(feed, ring, feed_next_number(feed));
     if (ring->taken.change_count > 0)
@@ -77,6 +83,9 @@ static void ring_publish(struct feed *feed, struct feed_ring *ring)
         const struct news *news = CONTAINER_OF(node, struct news, node);
         frame_publish(feed, ring, feed_frame_news(feed, feed_next_number(feed), news));
     }
+    if (!ring->is_user && feed_stats_turn(feed, ring))
+        any = true;
+    return any;
 }
 
 /* `to` is empty but for memory that `from` uses next. */
@@ -103,6 +112,9 @@ static void rings_take(struct feed *feed, struct list *rings)
     while ((node = list_pop(&feed->dirty)) != NULL) {
         struct feed_ring *ring = CONTAINER_OF(node, struct feed_ring, dirty);
         pending_swap(&ring->pending, &ring->taken);
+        ring->taken_watched = ring->reader_count > 0;
+        ring->stats_all_due |= ring->stats_wanted;
+        ring->stats_wanted = false;
         ring->taken_source = ring->source;
         if (ring->source != NULL)
             atomic_fetch_add_explicit(&ring->source->reference_count, 1, memory_order_relaxed);
@@ -116,6 +128,7 @@ static void feed_flush(struct feed *feed)
 {
     struct list rings;
     struct list *node;
+    bool any = false;
 
     list_init(&rings);
     rings_take(feed, &rings);
@@ -124,7 +137,7 @@ static void feed_flush(struct feed *feed)
 
     while ((node = list_pop(&rings)) != NULL) {
         struct feed_ring *ring = CONTAINER_OF(node, struct feed_ring, taken_node);
-        ring_publish(feed, ring);
+        any |= ring_publish(feed, ring);
         feed_pending_clear(&ring->taken);
         feed_source_release(ring->taken_source);
         ring->taken_source = NULL;
@@ -134,9 +147,10 @@ static void feed_flush(struct feed *feed)
     feed->flushing = false;
     /* Numbers that subscribers took meanwhile have no frames: publishing them too is right. */
     atomic_store_explicit(&feed->published, atomic_load(&feed->sequence), memory_order_release);
+    if (!any || feed->on_frames == NULL)
+        return;
     pthread_mutex_unlock(&feed->lock);
-    if (feed->on_frames != NULL)
-        feed->on_frames(feed->context);
+    feed->on_frames(feed->context);
     pthread_mutex_lock(&feed->lock);
 }
 
@@ -145,6 +159,7 @@ static void ring_forget(struct feed *feed, struct feed_ring *ring)
 {
     list_remove(&ring->dirty);
     list_remove(&ring->idle);
+    list_remove(&ring->paced);
     feed->idle_count--;
     if (!ring->is_user) {
         map_remove(&feed->events, &ring->id);
@@ -216,7 +231,10 @@ void *feed_flush_thread(void *context)
     while (!feed->stopping) {
         int64_t now_us = clock_monotonic_us();
         rings_sweep(feed, now_us);
+        feed_stats_unpace(feed, now_us);
         int64_t due_us = idle_due_us(feed);
+        int64_t stats_us = feed_stats_due_us(feed);
+        due_us = stats_us < due_us ? stats_us : due_us;
         if (!list_empty(&feed->dirty)) {
             int64_t flush_us = feed->dirty_since_us + feed->times.coalesce_ms * 1000;
             if (flush_us <= now_us) {

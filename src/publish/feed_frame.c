@@ -3,8 +3,8 @@
  * for one, and the ids both carry.
  *
  * Invariants:
- *  1. A frame is complete and never changes: id, event, one data line, a blank
- *     line. No line break of ours or of others can stand inside its data.
+ *  1. A frame is complete and never changes: id (but for statistics), event, one
+ *     data line, a blank line. No line break of ours or of others can stand inside its data.
  *  2. An epoch is made once per start, of the time and of chance, so that an id
  *     of another start is never taken for one of ours.
  *
@@ -123,6 +123,62 @@ struct feed_frame *feed_frame_news(const struct feed *feed, uint64_t number, con
     buf_put_text(&text, "\n\n");
 
     struct feed_frame *frame = frame_create(number, &news->event_id, &text);
+    buf_deinit(&text);
+    return frame;
+}
+
+static void counts_write(struct jsonw *json, const int32_t counts[SEAT_STATE_COUNT])
+{
+    for (int32_t state = 0; state < SEAT_STATE_COUNT; state++)
+        jsonw_key_int(json, seat_state_name((enum seat_state)state), counts[state]);
+}
+
+static void block_write(struct jsonw *json, const struct feed_block *block)
+{
+    jsonw_object_open(json);
+    jsonw_key_text(json, "section", block->section);
+    jsonw_key_int(json, "subsection", block->subsection);
+    jsonw_key_uuid(json, "block_id", &block->id);
+    counts_write(json, block->counts);
+    jsonw_object_close(json);
+}
+
+struct feed_frame *feed_frame_stats(const struct feed_block *blocks, const bool *listed, int32_t count,
+                                    int64_t now_ms)
+{
+    static const struct uuid nil;
+    int32_t sums[SEAT_STATE_COUNT] = {0}, total = 0;
+    struct buf text;
+    struct jsonw json;
+
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t state = 0; state < SEAT_STATE_COUNT; state++) {
+            sums[state] += blocks[i].counts[state];
+            total += blocks[i].counts[state];
+        }
+    }
+    buf_init(&text);
+    buf_put_text(&text, "event: stats\ndata: "); /* no id: the reader's stays what it is */
+    jsonw_begin(&json, &text);
+    jsonw_object_open(&json);
+    jsonw_key_time(&json, "timestamp", now_ms);
+    jsonw_key_bool(&json, "all", listed == NULL);
+    jsonw_key(&json, "totals");
+    jsonw_object_open(&json);
+    counts_write(&json, sums);
+    jsonw_key_int(&json, "total", total);
+    jsonw_object_close(&json);
+    jsonw_key(&json, "blocks");
+    jsonw_array_open(&json);
+    for (int32_t i = 0; i < count; i++) {
+        if (listed == NULL || listed[i])
+            block_write(&json, &blocks[i]);
+    }
+    jsonw_array_close(&json);
+    jsonw_object_close(&json);
+    buf_put_text(&text, "\n\n");
+
+    struct feed_frame *frame = frame_create(0, &nil, &text);
     buf_deinit(&text);
     return frame;
 }

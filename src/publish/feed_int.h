@@ -9,6 +9,8 @@
  *                                    ▼
  *   loops ◀──feed_read── feed_reader.c: the frames of two rings, in order of number
  *
+ * A flush also makes an event's statistics, feed_stats.c, when they are due.
+ *
  * Invariants:
  *  1. One sequence numbers the frames of all rings. A reader of an event and of
  *     a user's news merges two rings by number, and one id resumes both.
@@ -57,12 +59,13 @@ struct feed_times {
     int64_t coalesce_ms;
     int64_t heartbeat_ms;
     int64_t idle_ms;
+    int64_t stats_ms; /* between the statistics of an event */
 };
 
 /* Built once, shared by all who read it. */
 struct feed_frame {
     _Atomic int32_t reference_count;
-    uint64_t number;
+    uint64_t number;      /* of statistics: 0, they have none */
     struct uuid event_id; /* of news: what it is about, or nil */
     size_t size;
     char text[];
@@ -72,6 +75,7 @@ struct feed_frame {
 struct feed_source {
     _Atomic int32_t reference_count;
     feed_occupancy_writer write;
+    feed_stats_reader read_stats;
     void (*release)(void *context);
     void *context;
 };
@@ -111,11 +115,19 @@ struct feed_ring {
     int64_t idle_since_us;
     struct feed_source *source; /* shares; NULL for users */
     struct pending pending;
+    bool stats_wanted; /* by a reader who needs all blocks */
 
     /* The flushing thread's */
     struct list taken_node;
     struct pending taken;
     struct feed_source *taken_source;
+    bool taken_watched;      /* somebody read it when it was taken */
+    bool stats_due;          /* something may have changed since the last statistics */
+    bool stats_all_due;      /* somebody needs all blocks */
+    struct list paced;       /* of feed->paced, for stats_ms after them */
+    int64_t stats_us;        /* when they were made */
+    struct feed_block *told; /* owns: what they said, all of them together */
+    int32_t told_count;      /* 0: nothing to compare with */
 
     /* Under its own lock; the numbers are also read without it, as hints */
     pthread_mutex_t lock;
@@ -126,7 +138,10 @@ struct feed_ring {
     size_t size;             /* bytes of the frames */
     _Atomic uint64_t newest; /* never below floor */
     _Atomic uint64_t floor;
-    uint64_t reset_number; /* whoever is before this needs a snapshot */
+    uint64_t reset_number;            /* whoever is before this needs a snapshot */
+    struct feed_frame *stats_changed; /* for those who had the last ones; NULL: nothing new */
+    struct feed_frame *stats_all;     /* for the others; NULL: nobody asked */
+    _Atomic uint64_t stats_count;     /* how often there were any; one that counts on misses none */
 };
 
 struct feed {
@@ -144,6 +159,7 @@ struct feed {
     int64_t dirty_since_us;
     struct list idle; /* longest idle first */
     size_t idle_count;
+    struct list paced; /* events whose statistics were made a moment ago, oldest first */
     size_t pending_news_size;
     int32_t reader_count;
     bool flushing;
@@ -154,6 +170,8 @@ struct feed {
     _Atomic size_t frames_size; /* bytes in all rings */
     /* The flushing thread's: one bit a seat, clear between uses */
     uint64_t seen[(EVENT_SEAT_COUNT_MAX + 63) / 64];
+    struct feed_block blocks[EVENT_BLOCK_COUNT_MAX]; /* scratch */
+    bool blocks_changed[EVENT_BLOCK_COUNT_MAX];      /* scratch */
 };
 
 struct feed_reader {
@@ -162,6 +180,8 @@ struct feed_reader {
     struct feed_ring *user;     /* or NULL */
     struct feed_source *source; /* shares; NULL without event */
     uint64_t position;          /* everything up to here was given, or is in the snapshot */
+    uint64_t stats_count;       /* of the ring, when we looked last */
+    bool stats_all_due;         /* we have not been told all blocks, or missed something since */
     bool snapshot_due;
     bool dropped;
     struct feed_frame *frame; /* shares: being sent */
@@ -176,6 +196,8 @@ enum err feed_create_with(const struct feed_times *times, void (*on_frames)(void
                           struct feed **out) MUST_CHECK;
 uint64_t feed_next_number(struct feed *feed);
 void feed_source_release(struct feed_source *source); /* NULL is fine */
+/* Under the lock. The first change after a flush wakes the thread; the others find it awake. */
+void feed_ring_mark_dirty(struct feed *feed, struct feed_ring *ring);
 
 /* ---- feed_flush.c ---- */
 void *feed_flush_thread(void *feed);
@@ -189,6 +211,9 @@ struct feed_frame *feed_frame_seats(const struct feed *feed, uint64_t number,
                                     const struct seat_change *changes, size_t count,
                                     const struct buf *occupancy);
 struct feed_frame *feed_frame_news(const struct feed *feed, uint64_t number, const struct news *news);
+/* Sums over all blocks; lists those marked in `listed`, or all if that is NULL. */
+struct feed_frame *feed_frame_stats(const struct feed_block *blocks, const bool *listed, int32_t count,
+                                    int64_t now_ms);
 void feed_frame_acquire(struct feed_frame *frame);
 void feed_frame_release(struct feed_frame *frame); /* NULL is fine */
 void feed_snapshot_write(const struct feed *feed, uint64_t number, const struct feed_source *source,
@@ -205,6 +230,20 @@ void feed_ring_reset(struct feed *feed, struct feed_ring *ring, uint64_t number)
 /* The first frame above `position` and up to `limit`; only those about `about` unless NULL. */
 enum ring_peek feed_ring_peek(struct feed_ring *ring, uint64_t position, uint64_t limit,
                               const struct uuid *about, struct feed_frame **out);
+
+/* ---- feed_stats.c ---- */
+/* The flushing thread: with what was taken of an event. True: readers have something new. */
+bool feed_stats_turn(struct feed *feed, struct feed_ring *ring);
+void feed_stats_forget(struct feed_ring *ring); /* the same thread: frees what is kept */
+/* The same thread, under the lock: those whose time has come are dirty again. */
+void feed_stats_unpace(struct feed *feed, int64_t now_us);
+int64_t feed_stats_due_us(const struct feed *feed);
+void feed_stats_want(struct feed *feed, struct feed_ring *ring); /* under the lock */
+/* The reader's loop. What it should be told next, a reference, or NULL. */
+bool feed_stats_are_new(const struct feed_reader *reader);
+struct feed_frame *feed_stats_next(struct feed_reader *reader);
+
+/* ---- feed_ring.c, what is pending ---- */
 void feed_pending_init(struct pending *pending);
 void feed_pending_clear(struct pending *pending); /* keeps some memory */
 void feed_pending_deinit(struct pending *pending);

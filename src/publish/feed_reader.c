@@ -14,6 +14,8 @@
  *  3. A frame is sent whole before the next begins; a reference keeps it when
  *     its ring has moved on.
  *  4. A reader before a ring's floor is dropped, never waited for.
+ *  5. Statistics come when no frame waits, and nothing is kept of them for a
+ *     reader who is late: they bring nobody nearer to being dropped.
  *
  * A reader belongs to the loop that serves its connection. Subscribing and
  * closing are in feed.c. */
@@ -117,6 +119,8 @@ static bool reader_prepare(struct feed_reader *reader)
         snapshot_write(reader);
     if (!reader_has_bytes(reader) && !reader->dropped && reader_lags(reader))
         reader_advance(reader);
+    if (!reader_has_bytes(reader) && !reader->dropped && feed_stats_are_new(reader))
+        reader->frame = feed_stats_next(reader);
     if (!reader_has_bytes(reader) && !reader->dropped &&
         clock_monotonic_us() - reader->last_bytes_us >= reader->feed->times.heartbeat_ms * 1000)
         buf_put_text(&reader->own, ": heartbeat\n\n");

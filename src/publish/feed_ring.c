@@ -62,6 +62,7 @@ struct feed_ring *feed_ring_create(const struct uuid *id, const struct uuid *org
     list_init(&ring->dirty);
     list_init(&ring->idle);
     list_init(&ring->taken_node);
+    list_init(&ring->paced);
     ring->id = *id;
     ring->org_id = *org_id;
     ring->is_user = is_user;
@@ -93,6 +94,7 @@ void feed_ring_destroy(struct feed *feed, struct feed_ring *ring)
     while (ring->count > 0)
         drop_oldest(feed, ring);
     free(ring->frames);
+    feed_stats_forget(ring);
     feed_pending_deinit(&ring->pending);
     feed_pending_deinit(&ring->taken);
     feed_source_release(ring->source);

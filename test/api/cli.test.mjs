@@ -237,6 +237,9 @@ describe('migrate and verify', () => {
 
 describe('values that cannot be used', () => {
   const bad = [['--listen', 'foo'], ['--http-loops', '0'], ['--log-level', 'loud'], ['--order', 'kafka://x'], ['--store', 'foo:bar'],
+    ['--order', 'rabbit://x'], ['--order', 'kafka://x', '--store', 'postgres://127.0.0.1:1/x', '--listen', '127.0.0.1:0'],
+    ['--order-config', '/etc/kafka.properties'], ['--order-topics', 'mine'], ['--order-make-topics', 'perhaps'], ['--order-events', '1'],
+    ['--node-name', 'not a name'],
     ['--trusted-proxy', 'foo'], ['--metrics-listen', 'foo'], ['--warm', 'foo'], ['--warm', 'redis://h:port']];
   for (const words of bad) {
     it(`serve ${words.join(' ')}: wrong use, before anything is made`, () => {

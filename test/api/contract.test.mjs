@@ -36,6 +36,7 @@ POST /api/checkouts
 GET /api/checkouts/{}
 POST /api/checkouts/{}/complete
 POST /api/checkouts/{}/cancel
+GET /api/commands/{}
 GET /api/events/{}/stream
 GET /api/stream
 POST /api/admin/organizations

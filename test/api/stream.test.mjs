@@ -17,6 +17,18 @@ import { block, buy, layoutOf, metric, World } from '../lib/world.mjs';
 const ID = /^[^\s-]\S*-\d+$/;
 const epochOf = (id) => id.slice(0, id.lastIndexOf('-'));
 
+const COUNTS = ['available', 'held', 'sold', 'blocked'];
+const countsOf = (object) => COUNTS.map((name) => object[name]);
+/** What the statistics on a stream have said of each block so far, by its code. */
+function toldBlocks(stream) {
+  const told = new Map();
+  for (const { json } of stream.of('stats')) {
+    if (json.all) told.clear();
+    for (const one of json.blocks) told.set(`${one.section}-${one.subsection}`, countsOf(one));
+  }
+  return told;
+}
+
 describe('stream', { concurrency: 12 }, () => {
   let server;
   let world;
@@ -65,8 +77,9 @@ describe('stream', { concurrency: 12 }, () => {
     }
     const { sold, available } = frames[frames.length - 1].json.occupancy;
     assert.deepEqual([sold, available], [1, 19]);
-    assert.equal(new Set(stream.events.map((entry) => epochOf(entry.id))).size, 1, 'one start, one epoch');
-    const numbers = stream.events.map((entry) => Number(entry.id.slice(epochOf(entry.id).length + 1)));
+    const ids = stream.events.filter((entry) => entry.event !== 'stats').map((entry) => entry.id);
+    assert.equal(new Set(ids.map(epochOf)).size, 1, 'one start, one epoch');
+    const numbers = ids.map((id) => Number(id.slice(epochOf(id).length + 1)));
     for (let i = 1; i < numbers.length; i++) assert.ok(numbers[i] >= numbers[i - 1], 'ids never go back');
     saysNothingOf(stream.text, actor.user, hold.hold_id);
     stream.close();
@@ -82,6 +95,77 @@ describe('stream', { concurrency: 12 }, () => {
     const [, , reason] = await stream.waitSeat(0, 'available');
     assert.equal(reason, 'user_cancelled');
     stream.close();
+  });
+
+  it('statistics come after a change and are what the occupancy and the store say, block by block', async () => {
+    const event = await organization.event({ layout: layoutOf(block('A', 1, [10]), block('A', 2, [6]), block('B', 1, [4])) });
+    const actor = organization.buyer();
+    await event.hold(actor, event.seats[0]);
+    const stream = await openEventStream(event, organization.buyer());
+    const first = await stream.waitEvent('stats');
+    assert.equal(first.id, undefined, 'statistics have no id');
+    assert.equal(first.json.all, true);
+    assert.deepEqual(first.json.totals, { available: 19, held: 1, sold: 0, blocked: 0, total: 20 });
+    const { blocks } = await event.occupancy();
+    assert.deepEqual(first.json.blocks.map((one) => [`${one.section}-${one.subsection}`, one.block_id, countsOf(one)]),
+      blocks.map((one) => [one.block, one.block_id, countsOf(one)]));
+
+    await buy(event, organization.buyer(), [event.seats[10], event.seats[11]]);
+    ok(await organization.admin.post(`${event.adminPath}/seats/block`, { seat_ids: [event.seats[12].seat_id] }));
+    const { json: last } = await stream.waitEvent('stats', ({ totals }) => totals.sold === 2 && totals.blocked === 1);
+    assert.deepEqual(last.totals, { available: 16, held: 1, sold: 2, blocked: 1, total: 20 });
+    assert.equal(last.all, false);
+    assert.deepEqual(last.blocks.map((one) => [one.section, one.subsection]), [['A', 2]], 'the one that changed');
+
+    const occupancy = await event.occupancy();
+    const told = toldBlocks(stream);
+    assert.deepEqual(Object.fromEntries(told), Object.fromEntries(occupancy.blocks.map((one) => [one.block, countsOf(one)])));
+    assert.deepEqual(countsOf(last.totals), countsOf(occupancy));
+    const { name } = ok(await actor.get(event.path));
+    const stored = server.select(`SELECT b.section, b.subsection, t.available, t.held, t.sold, t.blocked
+      FROM subsection_stats AS t
+      JOIN blocks AS b ON b.organization_id = t.organization_id AND b.event_id = t.event_id AND b.id = t.block_id
+      JOIN events AS e ON e.organization_id = t.organization_id AND e.id = t.event_id
+      WHERE e.name = '${name}' ORDER BY b.ordinal`);
+    assert.deepEqual(stored.map(([section, subsection, ...counts]) => [`${section}-${subsection}`, counts.map(Number)]), [...told]);
+    stream.close();
+  });
+
+  it('statistics come at most once a second, however much changes, and the last ones are right', async () => {
+    const event = await organization.event({ layout: layoutOf(block('A', 1, [20]), block('A', 2, [20])) });
+    const began = performance.now();
+    const stream = await openEventStream(event, organization.buyer());
+    const actor = organization.buyer();
+    for (let index = 0; stream.of('stats').length < 4; index = (index + 1) % 39) {
+      const hold = await event.hold(actor, event.seats[index]);
+      ok(await actor.del(`/api/holds/${hold.hold_id}`));
+    }
+    const came = stream.of('stats').length;
+    const seconds = (performance.now() - began) / 1000;
+    assert.ok(came - 1 <= seconds, `${came} statistics in ${seconds} s`);
+    assert.ok(stream.of('seats').length > came, 'seats did not wait for them');
+    await event.hold(actor, event.seats[39]);
+    await stream.wait('the last word', () => stream.of('stats').pop().json.totals.held === 1);
+    assert.deepEqual(Object.fromEntries(toldBlocks(stream)), { 'A-1': [20, 0, 0, 0], 'A-2': [19, 1, 0, 0] });
+    stream.close();
+  });
+
+  it('a reader that resumes is told all blocks, and an id it had before is as good as ever', async () => {
+    const event = await organization.event({ layout: layoutOf(block('A', 1, [4]), block('A', 2, [4])) });
+    const reader = organization.buyer();
+    const first = await openEventStream(event, reader);
+    await event.hold(organization.buyer(), event.seats[0]);
+    await first.waitEvent('stats', ({ totals }) => totals.held === 1);
+    const last = first.lastId();
+    first.close();
+    await event.hold(organization.buyer(), event.seats[4]);
+    const second = await openEventStream(event, reader, { lastEventId: last });
+    await second.waitSeat(4, 'held');
+    await second.wait('all blocks', () => second.of('stats').length > 0 && toldBlocks(second).get('A-2')?.[1] === 1);
+    assert.equal(second.of('stats')[0].json.all, true);
+    assert.equal(second.of('snapshot').length, 0);
+    assert.deepEqual(second.changes().map(([index]) => index), [4]);
+    second.close();
   });
 
   it('does not show other events', async () => {
@@ -122,7 +206,7 @@ describe('stream', { concurrency: 12 }, () => {
     ok(await owner.post(`/api/checkouts/${checkout.checkout_id}/complete`, { payment_token: 'tok_ok' }));
     await mine.waitEvent('checkout_updated', (data) => data.checkout_id === checkout.checkout_id && data.status === 'completed');
     await theirs.waitSeat(1, 'sold');
-    assert.deepEqual(theirs.events.filter((entry) => !['snapshot', 'seats'].includes(entry.event)), []);
+    assert.deepEqual(theirs.events.filter((entry) => !['snapshot', 'seats', 'stats'].includes(entry.event)), []);
     saysNothingOf(theirs.text, owner.user, hold.hold_id, checkout.checkout_id);
     mine.close();
     theirs.close();

@@ -316,8 +316,8 @@ static void test_rows_from_before_versions_begin_at_the_first(void **state)
     fixture_close(f);
     damage(f, "ALTER TABLE events DROP COLUMN version; ALTER TABLE checkouts DROP COLUMN version;"
               "ALTER TABLE checkouts DROP COLUMN payer; ALTER TABLE checkouts DROP COLUMN payer_until;"
-              "DROP INDEX checkouts_by_user; DROP TABLE deliveries; DROP TABLE dead_letters; PRAGMA "
-              "user_version = 1;");
+              "DROP INDEX checkouts_by_user; DROP TABLE deliveries; DROP TABLE dead_letters;"
+              "DROP TABLE order_partitions; PRAGMA user_version = 1;");
     assert_int_equal(store_migrate(f->url, &applied, &version, why, sizeof(why)), ERR_OK);
     assert_int_equal(applied, version - 1);
     assert_int_equal(store_open(f->url, NULL, &f->store, why, sizeof(why)), ERR_OK);
@@ -394,6 +394,10 @@ static const struct harm harms[] = {
     {"UPDATE events SET version = 0", "Every state is one that exists, and every version counts from 1."},
     {"UPDATE checkouts SET version = 0", "Every state is one that exists, and every version counts from 1."},
     {"INSERT INTO deliveries VALUES ('webhook', 0, 0, 0, NULL, 0, 0)",
+     "Every state is one that exists, and every version counts from 1."},
+    {"INSERT INTO order_partitions VALUES ('commands', 7, 0, 0, NULL, 0)",
+     "Every state is one that exists, and every version counts from 1."},
+    {"INSERT INTO order_partitions VALUES ('commands', 7, 1, -1, NULL, 0)",
      "Every state is one that exists, and every version counts from 1."},
     {"DELETE FROM changes WHERE id = 2", "The change feed has no gap."},
     {"UPDATE tickets SET price_cents = price_cents + 1",

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { previewOf, priceClasses, readLayout } from '../../web/src/lib/layout.js';
+import { isPending, settle } from '../../web/src/lib/pending.js';
 import { blockAt, seatAt, seatsIn, seatTowards } from '../../web/src/lib/map/pick.js';
 import { placeOf, strandedBy } from '../../web/src/lib/seats.js';
 
@@ -52,5 +53,29 @@ describe('units', () => {
     assert.deepEqual(strandedBy(row, states, new Set([2])), []);
     assert.deepEqual(strandedBy(row, states, new Set([3, 4])), []);
     assert.deepEqual(strandedBy(row, states, new Set()), []);
+  });
+
+  test('a command without an answer is asked for until it has one, and a refusal is thrown as ever', async () => {
+    const pending = { data: { command_id: 'c', status: 'pending', location: '/api/commands/c' } };
+    const waits = [];
+    const wait = async (ms) => waits.push(ms);
+    const answers = [{ status: 202, body: pending }, { status: 202, body: pending }, { status: 201, body: { data: { hold_id: 'h' } } }];
+    const asked = [];
+    const body = await settle(pending, async (location) => {
+      asked.push(location);
+      return answers.shift();
+    }, wait);
+    assert.deepEqual(body, { data: { hold_id: 'h' } });
+    assert.deepEqual(asked, Array(3).fill('/api/commands/c'));
+    assert.equal(waits.length, 3);
+    await assert.rejects(settle(pending, async () => { throw new Error('seat_held_by_another_user'); }, wait), /seat_held/);
+    assert.equal(await settle(pending, async () => ({ status: 202, body: pending }), wait), undefined, 'it does not ask for ever');
+  });
+
+  test('a payment whose outcome is not known yet is not a command to be asked for', () => {
+    assert.ok(!isPending(202, { data: { checkout_id: 'x', status: 'processing' } }));
+    assert.ok(!isPending(200, { data: { status: 'pending', location: '/x' } }));
+    assert.ok(!isPending(202, null));
+    assert.ok(isPending(202, { data: { command_id: 'c', status: 'pending', location: '/api/commands/c' } }));
   });
 });

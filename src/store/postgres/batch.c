@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One batch, one transaction:
  *
- *   BEGIN, batch id, compare ─▶ write, (next wave: compare ─▶ write,) change row, purge, statistics, COMMIT
+ *   BEGIN, batch id, compare ─▶ write, (next wave: compare ─▶ write,) change row, purge, offsets, statistics, COMMIT
  *
  * Each arrow is a round trip; within one, statements go in a pipeline. A batch
  * of one wave, which nearly all are, takes two.
@@ -179,6 +179,7 @@ static enum pg_trouble batch_commit(struct pg_writer *writer, const struct store
         (void)pg_send(&writer->connection, PG_CHANGE_INSERT, p);
     }
     purge_send(writer, batch);
+    pg_orders_note(writer, batch);
     pg_totals_send(writer);
     (void)pg_send(&writer->connection, PG_COMMIT, NULL);
     writer->commit_sent = true;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a wave with what the server has, in one round trip: keys, users,
- * events, blocks, checkouts, deliveries, seats. What is compared by version
- * alone is in versions.c, room in blocks in claims.c.
+ * Compares a wave with what the server has, in one round trip: partitions of
+ * the log, keys, users, events, blocks, checkouts, deliveries, seats. What is
+ * compared by version alone is in versions.c, room in blocks in claims.c,
+ * partitions in orders.c.
  *
  * Invariants: (1) nothing of a unit is written before all that it expects was
- * found so and locked. Keys, and users and deliveries that are new, are taken
- * by inserting them; a unit that does not get to write gives them back.
+ * found so and locked. Keys, and partitions, users and deliveries that are new,
+ * are taken by inserting them; a unit that does not get to write gives them back.
  * (2) UNIT_MISSED sets `missed` where something was not as expected, and fills
  * `current` of all its seats; a seat that somebody else has locked is missed
  * with the row that can be seen.
  *
- * Locks are taken in this order: batch id, keys, users, events, blocks,
- * checkouts, deliveries, seats, then in writing holds, tickets, snapshots, the
- * feed's floor, statistics; within each in order of ids. Seats and the floor
- * are never waited for. A batch of several waves begins by locking the events,
- * blocks and checkouts of all of them (pg_wave_lock()); the keys and new users
+ * Locks are taken in this order: batch id, partitions of the log, keys, users,
+ * events, blocks, checkouts, deliveries, seats, then in writing holds, tickets,
+ * snapshots, the feed's floor, offsets of partitions, statistics; within each in
+ * order of ids. Seats and the floor are never waited for. A batch of several
+ * waves begins by locking the partitions, events, blocks and checkouts of all of
+ * them (pg_wave_lock()); the keys and new users
  * of its later waves still come late, and if two such batches ever wait for
  * each other the server ends one of them and it is run again.
  *
@@ -34,6 +36,9 @@ void pg_comparison_init(struct pg_comparison *c)
                                 .events_number = -1,
                                 .rooms_number = -1,
                                 .new_deliveries_number = -1,
+                                .orders_number = -1,
+                                .new_orders_number = -1,
+                                .order_claims.number = -1,
                                 .layouts.number = -1,
                                 .checkouts.number = -1,
                                 .deliveries.number = -1,
@@ -42,6 +47,7 @@ void pg_comparison_init(struct pg_comparison *c)
     map_init(&c->users);
     map_init(&c->events);
     map_init(&c->rooms);
+    map_init(&c->orders);
 }
 
 void pg_comparison_deinit(struct pg_comparison *c)
@@ -50,6 +56,7 @@ void pg_comparison_deinit(struct pg_comparison *c)
     map_deinit(&c->users);
     map_deinit(&c->events);
     map_deinit(&c->rooms);
+    map_deinit(&c->orders);
 }
 
 struct uuid pg_pair_id(const struct uuid *a, const struct uuid *b)
@@ -164,6 +171,10 @@ static bool unit_missed(const struct store_unit *unit)
         missed = missed || w->missed;
     for (const struct delivery_write *w = unit->deliveries; w != NULL; w = w->next)
         missed = missed || w->missed;
+    for (const struct order_check *w = unit->order_checks; w != NULL; w = w->next)
+        missed = missed || w->missed;
+    for (const struct order_claim *w = unit->order_claims; w != NULL; w = w->next)
+        missed = missed || w->missed;
     return missed;
 }
 
@@ -202,6 +213,7 @@ static void users_judge(struct pg_writer *writer, struct pg_comparison *c)
 
 static void wave_judge(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c)
 {
+    pg_orders_judge(writer, wave, c);
     pg_events_judge(writer, wave, c);
     pg_marks_judge(writer, &c->checkouts);
     pg_deliveries_judge(writer, wave, c);
@@ -296,6 +308,7 @@ static enum pg_trouble wave_settle(struct pg_writer *writer, const struct pg_wav
     all_ok = all_ok && unit->result == UNIT_OK;
     if (all_ok)
         return PG_NONE;
+    pg_orders_give_back(writer, wave);
     keys_give_back(writer, wave, c);
     users_give_back(writer, wave, c);
     pg_deliveries_give_back(writer, wave);
@@ -328,6 +341,7 @@ enum pg_trouble pg_wave_compare(struct pg_writer *writer, struct pg_wave *wave)
     PG_WAVE_FOR_EACH(unit, wave)
     unit->result = unit_repeats_seat(unit) ? UNIT_BAD : UNIT_OK;
     pg_comparison_init(&c);
+    pg_orders_ask(writer, wave, &c);
     keys_ask(writer, wave, &c);
     users_ask(writer, wave, &c);
     pg_events_ask(writer, wave, &c);
@@ -351,6 +365,7 @@ void pg_wave_lock(struct pg_writer *writer, const struct pg_wave *wave)
 {
     struct pg_comparison c; /* the answers are not looked at: every wave asks again */
     pg_comparison_init(&c);
+    pg_orders_gate(writer, wave);
     pg_events_ask(writer, wave, &c);
     pg_claims_ask(writer, wave, &c);
     pg_checkouts_ask(writer, wave, &c);

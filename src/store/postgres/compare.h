@@ -16,7 +16,9 @@ struct pg_marks { /* rows that are asked for by position: `missed` of each, unti
 
 struct pg_comparison { /* numbers of statements are −1 if there was nothing to ask */
     int keys_number, users_number, events_number, rooms_number, new_deliveries_number;
-    struct pg_marks layouts, checkouts, deliveries, seats;
+    int orders_number, new_orders_number;
+    struct pg_marks layouts, checkouts, deliveries, seats, order_claims;
+    struct map orders; /* partitions of the log, with the epoch that was found: see orders.c */
     struct map keys;   /* units that hope for a key; after the judging: did not get it */
     struct map users;  /* who were not there before */
     struct map events; /* with the version that was found: see versions.c */
@@ -33,6 +35,11 @@ void pg_marks_judge(struct pg_writer *writer, const struct pg_marks *marks);
 /* Two ids as one: as good as an id. */
 struct uuid pg_pair_id(const struct uuid *a, const struct uuid *b);
 
+/* Partitions that are relied on or claimed. New ones are inserted here, as deliveries are. */
+void pg_orders_gate(struct pg_writer *writer, const struct pg_wave *wave); /* queues the waiting alone */
+void pg_orders_ask(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c);
+void pg_orders_judge(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c);
+void pg_orders_give_back(struct pg_writer *writer, const struct pg_wave *wave);
 /* Events that are relied on or changed; layouts that are replaced. */
 void pg_events_ask(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c);
 void pg_events_judge(struct pg_writer *writer, const struct pg_wave *wave, struct pg_comparison *c);

@@ -42,6 +42,13 @@ enum {
     X(KEY_PURGE, "key_purge", PG_USE_WRITE)                               \
     X(FEED_RESTART, "feed_restart", PG_USE_WRITE)                         \
     X(CHANGE_PURGE, "change_purge", PG_USE_WRITE)                         \
+    X(ORDER_GATE, "order_gate", PG_USE_WRITE)                             \
+    X(ORDER_SHARE, "order_share", PG_USE_WRITE)                           \
+    X(ORDER_LOCK, "order_lock", PG_USE_WRITE)                             \
+    X(ORDER_INSERT, "order_insert", PG_USE_WRITE)                         \
+    X(ORDER_GIVE_BACK, "order_give_back", PG_USE_WRITE)                   \
+    X(ORDER_UPDATE, "order_update", PG_USE_WRITE)                         \
+    X(ORDER_NOTE, "order_note", PG_USE_WRITE)                             \
     X(KEY_TAKE, "key_take", PG_USE_WRITE)                                 \
     X(KEY_GIVE_BACK, "key_give_back", PG_USE_WRITE)                       \
     X(USER_SEEN, "user_seen", PG_USE_WRITE)                               \
@@ -95,6 +102,7 @@ enum {
     X(LOOKUP_EVENT_SEATS, "lookup_event_seats", PG_USE_LOOKUP)            \
     X(LOOKUP_HOLD, "lookup_hold", PG_USE_LOOKUP)                          \
     X(LOOKUP_KEY, "lookup_key", PG_USE_LOOKUP)                            \
+    X(LOOKUP_ORDER, "lookup_order", PG_USE_LOOKUP)                        \
     X(LOOKUP_USER, "lookup_user", PG_USE_LOOKUP)                          \
     X(CHANGE_FOLLOW, "change_follow", PG_USE_FOLLOW)                      \
     X(QUERY_ANALYTICS, "query_analytics", PG_USE_QUERY)                   \

@@ -7,7 +7,7 @@
  *
  * Invariants: (1) a lookup sees every batch whose on_done has run. (2) Every
  * lookup names its organization, but for LOOKUP_DUE_HOLDS, which goes over all,
- * and LOOKUP_DELIVERY, which is nobody's. (3) What
+ * and LOOKUP_DELIVERY and LOOKUP_ORDER, which are nobody's. (3) What
  * is found is copied into the lookup's arena. (4) A lookup that could not be
  * asked says so; the connection is opened again for the next ones. (5) It never
  * waits for lists for people or the change feed: those have threads of their
@@ -84,6 +84,11 @@ static int lookup_send(struct pg_connection *connection, struct pg_params *p,
     case LOOKUP_DELIVERY:
         pg_set_text(p, 0, lookup->name);
         (void)pg_send(connection, PG_LOOKUP_DELIVERY, p);
+        return number;
+    case LOOKUP_ORDER:
+        pg_set_text(p, 0, lookup->name);
+        pg_set_int(p, 1, lookup->partition);
+        (void)pg_send(connection, PG_LOOKUP_ORDER, p);
         return number;
     }
     CHECK(false && "a kind of lookup that does not exist");
@@ -162,6 +167,17 @@ static void read_delivery(const PGresult *result, struct store_lookup *lookup)
     row->version = (int32_t)pg_cell_int(result, 0, 6);
 }
 
+static void read_order(const PGresult *result, struct store_lookup *lookup)
+{
+    struct order_row *row = &lookup->order;
+    row->topic = arena_text(lookup->arena, pg_cell_text(result, 0, 0));
+    row->partition = (int32_t)pg_cell_int(result, 0, 1);
+    row->epoch = pg_cell_int(result, 0, 2);
+    row->next_offset = pg_cell_int(result, 0, 3);
+    row->node = pg_cell_uuid(result, 0, 4);
+    row->claimed_ms = pg_cell_time(result, 0, 5);
+}
+
 static bool lookup_read(PGresult *const *results, struct store_lookup *lookup)
 {
     bool good = true;
@@ -192,6 +208,11 @@ static bool lookup_read(PGresult *const *results, struct store_lookup *lookup)
         lookup->found = PQntuples(results[0]) > 0;
         if (lookup->found)
             read_delivery(results[0], lookup);
+        return true;
+    case LOOKUP_ORDER:
+        lookup->found = PQntuples(results[0]) > 0;
+        if (lookup->found)
+            read_order(results[0], lookup);
         return true;
     }
     return false;

@@ -96,7 +96,8 @@ bool pg_wave_next(struct pg_writer *writer, struct store_batch *batch, struct li
                   struct pg_wave *wave);
 struct uuid pg_key_id(const struct key_write *key); /* of (organization, key) */
 struct uuid pg_name_id(const char *name);
-/* Queues the locking of all events, blocks and checkouts of these units: for a batch of several waves. */
+struct uuid pg_order_id(const char *topic, int32_t partition);
+/* Queues the locking of all partitions, events, blocks and checkouts of these units: for a batch of several waves. */
 void pg_wave_lock(struct pg_writer *writer, const struct pg_wave *wave);
 /* Compares. Fills each unit's result, and what is there instead of what was expected. */
 enum pg_trouble pg_wave_compare(struct pg_writer *writer, struct pg_wave *wave) MUST_CHECK;
@@ -112,6 +113,9 @@ void pg_user_add(struct pg_params *p, const struct user_row *row);
 void pg_delivery_add(struct pg_params *p, const struct delivery_row *row);
 
 enum pg_trouble pg_layout_write(struct pg_writer *writer, const struct layout_write *write) MUST_CHECK;
+/* Partitions of the log that change hands, but for new ones; and how far the batch's units say that they are done. */
+void pg_orders_update(struct pg_writer *writer, const struct pg_wave *wave);
+void pg_orders_note(struct pg_writer *writer, const struct store_batch *batch);
 void pg_totals_send(struct pg_writer *writer); /* the statistics of the batch */
 
 /* ---- The store ---- */

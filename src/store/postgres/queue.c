@@ -6,7 +6,8 @@
  *
  * Invariants: (1) batches begin in the order they were submitted: one that has
  * to wait makes those behind it wait. (2) Two batches that change the same
- * seat, checkout, user or delivery never run at the same time. (3) A batch that changes the catalogue runs
+ * seat, checkout, user or delivery, or claim a partition that the other claims or
+ * relies on, never run at the same time. (3) A batch that changes the catalogue runs
  * alone. (4) Batches are handed back in the order they were submitted.
  *
  * Called by the lane's thread and the writers', under one lock. */
@@ -78,26 +79,36 @@ void pg_queue_stop(struct pg_queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Calls for every id of what the unit changes; false ends it. */
+/* Calls for every id of what the unit changes or, if others may at the same time, relies on; false ends it. */
 static bool unit_each_thing(const struct store_unit *unit,
-                            bool (*on_thing)(struct map *things, const struct uuid *id), struct map *things)
+                            bool (*on_thing)(struct map *things, const struct uuid *id, bool changes),
+                            struct map *things)
 {
     bool go_on = true;
     for (const struct seat_write *w = unit->seats; w != NULL && go_on; w = w->next)
-        go_on = on_thing(things, &w->row.id);
+        go_on = on_thing(things, &w->row.id, true);
     for (const struct checkout_write *w = unit->checkouts; w != NULL && go_on; w = w->next)
-        go_on = on_thing(things, &w->row.id);
+        go_on = on_thing(things, &w->row.id, true);
     for (const struct user_write *w = unit->users; w != NULL && go_on; w = w->next)
-        go_on = w->seen || on_thing(things, &w->row.id);
+        go_on = w->seen || on_thing(things, &w->row.id, true);
     for (const struct delivery_write *w = unit->deliveries; w != NULL && go_on; w = w->next) {
         struct uuid id = pg_name_id(w->row.name);
-        go_on = on_thing(things, &id);
+        go_on = on_thing(things, &id, true);
+    }
+    for (const struct order_claim *w = unit->order_claims; w != NULL && go_on; w = w->next) {
+        struct uuid id = pg_order_id(w->row.topic, w->row.partition);
+        go_on = on_thing(things, &id, true);
+    }
+    for (const struct order_check *w = unit->order_checks; w != NULL && go_on; w = w->next) {
+        struct uuid id = pg_order_id(w->topic, w->partition);
+        go_on = on_thing(things, &id, false);
     }
     return go_on;
 }
 
 static bool batch_each_thing(const struct store_batch *batch,
-                             bool (*on_thing)(struct map *things, const struct uuid *id), struct map *things)
+                             bool (*on_thing)(struct map *things, const struct uuid *id, bool changes),
+                             struct map *things)
 {
     LIST_FOR_EACH(node, &batch->units) {
         if (!unit_each_thing(CONTAINER_OF(node, struct store_unit, node), on_thing, things))
@@ -106,14 +117,20 @@ static bool batch_each_thing(const struct store_batch *batch,
     return true;
 }
 
-static bool thing_is_free(struct map *things, const struct uuid *id)
+static const char relied_on; /* stands in the map for what is not changed */
+
+static bool thing_is_free(struct map *things, const struct uuid *id, bool changes)
 {
-    return map_get(things, id) == NULL;
+    const void *taken = map_get(things, id);
+    return taken == NULL || (!changes && taken == &relied_on);
 }
 
-static bool thing_take(struct map *things, const struct uuid *id)
+static bool thing_take(struct map *things, const struct uuid *id, bool changes)
 {
-    map_put(things, id, things);
+    if (changes)
+        map_put(things, id, things);
+    else if (map_get(things, id) == NULL)
+        map_put(things, id, (void *)&relied_on);
     return true;
 }
 

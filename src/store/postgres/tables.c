@@ -418,6 +418,7 @@ static void rest_send(struct pg_writer *writer, const struct pg_wave *wave)
     checkouts_insert(writer, wave);
     checkouts_update(writer, wave);
     deliveries_update(writer, wave);
+    pg_orders_update(writer, wave);
     seats_set(writer, wave);
     holds_change(writer, wave, true);
     holds_change(writer, wave, false);

@@ -5,7 +5,8 @@
  *
  * Invariant: units are written in order as far as it can be seen: a unit that
  * touches what an earlier one touches is in a later wave. Relying on the same
- * event, or claiming room in the same block, is not touching.
+ * event or partition of the log, or claiming room in the same block, is not
+ * touching.
  *
  * Runs on the writer's thread. */
 #include "store/postgres/postgres_int.h"
@@ -28,6 +29,15 @@ struct uuid pg_name_id(const char *name)
     return id;
 }
 
+/* As above. */
+struct uuid pg_order_id(const char *topic, int32_t partition)
+{
+    struct uuid id = pg_name_id(topic);
+    for (size_t i = 0; i < sizeof(partition); i++)
+        id.bytes[i] ^= (uint8_t)((uint32_t)partition >> 8 * i);
+    return id;
+}
+
 static bool touch(struct map *touched, const struct uuid *id, struct store_unit *unit)
 {
     const struct store_unit *other = map_get(touched, id);
@@ -35,6 +45,15 @@ static bool touch(struct map *touched, const struct uuid *id, struct store_unit 
         return false;
     map_put(touched, id, unit);
     return true;
+}
+
+/* What many units may rely on, but not beside one that changes it. */
+static bool rely(struct map *touched, const struct uuid *id, const struct store_unit *unit)
+{
+    const void *other = map_get(touched, id);
+    if (other == NULL)
+        map_put(touched, id, touched); /* nobody's */
+    return other == NULL || other == unit || other == touched;
 }
 
 /* False: the unit touches something that another unit of the wave touches. */
@@ -56,6 +75,14 @@ static bool unit_touch(struct map *touched, struct store_unit *unit)
     for (const struct delivery_write *w = unit->deliveries; w != NULL && free; w = w->next) {
         struct uuid id = pg_name_id(w->row.name);
         free = touch(touched, &id, unit);
+    }
+    for (const struct order_claim *w = unit->order_claims; w != NULL && free; w = w->next) {
+        struct uuid id = pg_order_id(w->row.topic, w->row.partition);
+        free = touch(touched, &id, unit);
+    }
+    for (const struct order_check *w = unit->order_checks; w != NULL && free; w = w->next) {
+        struct uuid id = pg_order_id(w->topic, w->partition);
+        free = rely(touched, &id, unit);
     }
     if (unit->key != NULL && free) {
         struct uuid id = pg_key_id(unit->key);

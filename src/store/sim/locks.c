@@ -39,6 +39,14 @@ static void locks_add_unit(struct sim_locks *locks, const struct store_unit *uni
         lock_add(locks, &w->event_id, false);
     for (const struct block_claim *w = unit->claims; w != NULL; w = w->next)
         lock_add(locks, &w->block_id, true);
+    for (const struct order_claim *w = unit->order_claims; w != NULL; w = w->next) {
+        struct uuid id = sim_key_of_order(w->row.topic, w->row.partition);
+        lock_add(locks, &id, true);
+    }
+    for (const struct order_check *w = unit->order_checks; w != NULL; w = w->next) {
+        struct uuid id = sim_key_of_order(w->topic, w->partition);
+        lock_add(locks, &id, false);
+    }
 }
 
 void sim_locks_add_batch(struct sim_locks *locks, const struct store_batch *batch)

@@ -108,6 +108,16 @@ static void read_delivery(struct sim_store *sim, struct store_lookup *lookup)
     lookup->delivery.name = arena_text(lookup->arena, delivery->row.name);
 }
 
+static void read_order(struct sim_store *sim, struct store_lookup *lookup)
+{
+    const struct sim_order *order = sim_find_order(&sim->database->tables, lookup->name, lookup->partition);
+    lookup->found = order != NULL;
+    if (order == NULL)
+        return;
+    lookup->order = order->row;
+    lookup->order.topic = arena_text(lookup->arena, order->row.topic);
+}
+
 static void read_key(struct sim_store *sim, struct store_lookup *lookup)
 {
     const struct sim_key *key =
@@ -156,6 +166,9 @@ void sim_tables_lookup(struct sim_store *sim, struct store_lookup *lookup)
         break;
     case LOOKUP_DELIVERY:
         read_delivery(sim, lookup);
+        break;
+    case LOOKUP_ORDER:
+        read_order(sim, lookup);
         break;
     }
 }

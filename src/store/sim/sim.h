@@ -54,6 +54,11 @@ struct sim_delivery {
     struct delivery_row row;
 };
 
+struct sim_order {
+    struct sim_order *next;
+    struct order_row row;
+};
+
 /* Read-only for the test: what is committed. */
 struct sim_tables {
     struct map orgs;         /* org_row */
@@ -66,6 +71,7 @@ struct sim_tables {
     struct map batches;      /* ids that are used up */
     struct map dead_letters; /* dead_letter_row, by id and delivery */
     struct sim_delivery *deliveries;
+    struct sim_order *orders;
     int64_t audit_count;
     int64_t audits[AUDIT_ACTION_COUNT];
     int64_t commit_count;

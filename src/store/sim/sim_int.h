@@ -98,6 +98,13 @@ struct sim_key *sim_find_key(struct sim_tables *tables, const struct uuid *org_i
                              int64_t now_ms);
 struct sim_delivery *sim_find_delivery(struct sim_tables *tables, const char *name);
 
+/* Who decides a partition: fills every mark; false if the unit relies on what is not so. */
+bool sim_orders_compare(struct sim_store *sim, struct store_unit *unit);
+void sim_orders_write(struct sim_store *sim, const struct store_unit *unit);
+void sim_orders_deinit(struct sim_tables *tables);
+struct uuid sim_key_of_order(const char *topic, int32_t partition);
+struct sim_order *sim_find_order(struct sim_tables *tables, const char *topic, int32_t partition);
+
 /* The units that were written, as one change; after them the purge. */
 void sim_feed_add(struct sim_store *sim, const struct store_batch *batch);
 void sim_feed_purge(struct sim_database *database, const struct store_batch *batch);

@@ -109,6 +109,7 @@ void sim_tables_deinit(struct sim_tables *tables)
         free(key);
     }
     free_outbox(tables);
+    sim_orders_deinit(tables);
     tables_maps(tables, map_deinit);
 }
 
@@ -286,7 +287,8 @@ static bool compare_deliveries(struct sim_store *sim, struct store_unit *unit)
 /* Every part, so that every mark is filled in. */
 static bool compare_unit(struct sim_store *sim, struct store_unit *unit)
 {
-    bool same = compare_seats(sim, unit);
+    bool same = sim_orders_compare(sim, unit);
+    same = compare_seats(sim, unit) && same;
     same = compare_checkouts(sim, unit) && same;
     same = compare_events(sim, unit) && same;
     same = compare_claims(sim, unit) && same;
@@ -504,6 +506,7 @@ static void write_unit(struct sim_store *sim, struct store_unit *unit)
         write_delivery(sim, write);
     for (const struct dead_letter_write *write = unit->dead_letters; write != NULL; write = write->next)
         write_dead_letter(sim, &write->row);
+    sim_orders_write(sim, unit);
     write_seats(sim, unit);
     if (unit->key != NULL)
         write_key(sim, unit->key);
@@ -518,7 +521,9 @@ void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
     LIST_FOR_EACH(node, &batch->units) {
         struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
         const struct key_write *key = unit->key;
-        if (key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
+        /* Who has lost a partition is told so, whether or not its new owner has done the command. */
+        bool ours = sim_orders_compare(sim, unit);
+        if (ours && key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
             unit->result = UNIT_KEY_TAKEN;
         } else if (!compare_unit(sim, unit)) {
             unit->result = UNIT_MISSED;

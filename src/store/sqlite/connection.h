@@ -43,6 +43,9 @@ enum {
     X(EVENT_VERSION, "event_version", USE_WRITE)                    \
     X(DELIVERY_VERSION, "delivery_version", USE_WRITE)              \
     X(BLOCK_ROOM, "block_room", USE_WRITE)                          \
+    X(ORDER_EPOCH, "order_epoch", USE_WRITE)                        \
+    X(ORDER_CLAIM, "order_claim", USE_WRITE)                        \
+    X(ORDER_NOTE, "order_note", USE_WRITE)                          \
     X(HOLD_INSERT, "hold_insert", USE_WRITE)                        \
     X(HOLD_UPDATE, "hold_update", USE_WRITE)                        \
     X(HOLD_END, "hold_end", USE_WRITE)                              \
@@ -82,6 +85,7 @@ enum {
     X(LOOKUP_EVENT_SEATS, "lookup_event_seats", USE_LOOKUP)         \
     X(LOOKUP_USER, "lookup_user", USE_LOOKUP)                       \
     X(LOOKUP_DELIVERY, "lookup_delivery", USE_LOOKUP)               \
+    X(LOOKUP_ORDER, "lookup_order", USE_LOOKUP)                     \
     X(CHANGE_ENDS, "change_ends", USE_FOLLOW | USE_LOAD)            \
     X(CHANGE_FOLLOW, "change_follow", USE_FOLLOW)                   \
     X(QUERY_AUDIT, "query_audit", USE_QUERY)                        \

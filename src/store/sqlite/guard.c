@@ -240,6 +240,34 @@ static int deliveries_compare(struct writer *writer, struct store_unit *unit)
     return rc;
 }
 
+/* 0: nobody has claimed it yet. */
+static int order_epoch(struct writer *writer, const char *topic, int32_t partition, int64_t *epoch)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_ORDER_EPOCH);
+    bind_text(statement, 1, topic);
+    bind_int(statement, 2, partition);
+    return number_read(statement, epoch);
+}
+
+static int orders_compare(struct writer *writer, struct store_unit *unit)
+{
+    int64_t epoch = 0;
+    int rc = SQLITE_OK;
+    for (struct order_check *w = unit->order_checks; w != NULL && rc == SQLITE_OK; w = w->next) {
+        rc = order_epoch(writer, w->topic, w->partition, &epoch);
+        w->missed = epoch == 0 || epoch != w->epoch;
+        if (w->missed)
+            unit->result = UNIT_MISSED;
+    }
+    for (struct order_claim *w = unit->order_claims; w != NULL && rc == SQLITE_OK; w = w->next) {
+        rc = order_epoch(writer, w->row.topic, w->row.partition, &epoch);
+        w->missed = epoch != w->row.epoch - 1;
+        if (w->missed)
+            unit->result = UNIT_MISSED;
+    }
+    return rc;
+}
+
 /* ---- Room, and layouts that may still be replaced ---- */
 
 /* Seats that earlier units of the batch took in the block. */
@@ -330,7 +358,9 @@ static int layouts_compare(struct writer *writer, struct store_unit *unit)
 
 static int conditions_compare(struct writer *writer, struct store_unit *unit)
 {
-    int rc = events_compare(writer, unit);
+    int rc = orders_compare(writer, unit);
+    if (rc == SQLITE_OK)
+        rc = events_compare(writer, unit);
     if (rc == SQLITE_OK)
         rc = checkouts_compare(writer, unit);
     if (rc == SQLITE_OK)

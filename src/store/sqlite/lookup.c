@@ -212,6 +212,23 @@ static int lookup_delivery(struct connection *connection, struct store_lookup *l
     return rc;
 }
 
+static int lookup_order(struct connection *connection, struct store_lookup *lookup)
+{
+    sqlite3_stmt *statement = connection_statement(connection, STATEMENT_LOOKUP_ORDER);
+    bind_text(statement, 1, lookup->name);
+    bind_int(statement, 2, lookup->partition);
+    int rc = lookup_step(statement, lookup);
+    if (lookup->found)
+        lookup->order = (struct order_row){.topic = arena_text(lookup->arena, cell_text(statement, 0)),
+                                           .partition = (int32_t)cell_int(statement, 1),
+                                           .epoch = cell_int(statement, 2),
+                                           .next_offset = cell_int(statement, 3),
+                                           .node = cell_uuid(statement, 4),
+                                           .claimed_ms = cell_int(statement, 5)};
+    (void)sqlite3_reset(statement);
+    return rc;
+}
+
 static int lookup_answer(struct connection *connection, struct store_lookup *lookup)
 {
     switch (lookup->kind) {
@@ -229,6 +246,8 @@ static int lookup_answer(struct connection *connection, struct store_lookup *loo
         return lookup_user(connection, lookup);
     case LOOKUP_DELIVERY:
         return lookup_delivery(connection, lookup);
+    case LOOKUP_ORDER:
+        return lookup_order(connection, lookup);
     }
     CHECK(false && "a kind of lookup that does not exist");
     return SQLITE_MISUSE;

@@ -270,6 +270,29 @@ static int dead_letter_insert(struct writer *writer, const struct dead_letter_ro
     return connection_run(&writer->connection, STATEMENT_DEAD_LETTER_INSERT);
 }
 
+static int order_claim(struct writer *writer, const struct order_row *row)
+{
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_ORDER_CLAIM);
+    bind_text(statement, 1, row->topic);
+    bind_int(statement, 2, row->partition);
+    bind_int(statement, 3, row->epoch);
+    bind_int(statement, 4, row->next_offset);
+    bind_uuid(statement, 5, &row->node);
+    bind_int(statement, 6, row->claimed_ms);
+    return connection_run(&writer->connection, STATEMENT_ORDER_CLAIM);
+}
+
+static int order_note(struct writer *writer, const struct order_check *check)
+{
+    if (check->next_offset == 0)
+        return SQLITE_OK;
+    sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_ORDER_NOTE);
+    bind_text(statement, 1, check->topic);
+    bind_int(statement, 2, check->partition);
+    bind_int(statement, 3, check->next_offset);
+    return connection_run(&writer->connection, STATEMENT_ORDER_NOTE);
+}
+
 /* Holds that end come first: a unit may end a hold and make another on the same seat. */
 static int holds_write(struct writer *writer, const struct hold_write *first)
 {
@@ -300,6 +323,10 @@ static int rest_write(struct writer *writer, const struct store_unit *unit)
         rc = delivery_write(writer, &w->row);
     for (const struct dead_letter_write *w = unit->dead_letters; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = dead_letter_insert(writer, &w->row);
+    for (const struct order_claim *w = unit->order_claims; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = order_claim(writer, &w->row);
+    for (const struct order_check *w = unit->order_checks; w != NULL && rc == SQLITE_OK; w = w->next)
+        rc = order_note(writer, w);
     for (const struct audit_write *w = unit->audits; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = audit_insert(writer, &w->row);
     return rc;

@@ -2,6 +2,7 @@
 // The one way to the server: JSON in, `data` out, failures as ApiError with the server's code. It adds the token, an
 // Idempotency-Key where an effect must not happen twice, and learns the server's time from every answer.
 import { learnTime } from './clock.svelte.js';
+import { isPending, settle } from './pending.js';
 
 export class ApiError extends Error {
   constructor(status, code, message, details = {}) {
@@ -43,7 +44,14 @@ export async function send(method, path, { token, body, key, headers = {}, signa
 /** The `data` of an answer; with `whole`, the body with its cursor. */
 export async function call(method, path, options = {}) {
   const response = await send(method, path, options);
-  const body = await response.json();
+  let body = await response.json();
+  if (isPending(response.status, body)) {
+    body = await settle(body, async (location) => {
+      const answer = await send('GET', location, { token: options.token, signal: options.signal });
+      return { status: answer.status, body: await answer.json() };
+    });
+    if (body === undefined) throw new ApiError(504, 'outcome_unknown', 'The outcome is not known yet.');
+  }
   return options.whole ? body : body.data;
 }
 

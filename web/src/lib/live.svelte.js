@@ -127,7 +127,7 @@ export class LiveEvent {
     const data = JSON.parse(event.data);
     if (event.name === 'snapshot') await this.#load();
     else if (event.name === 'seats') this.#apply(data);
-    else this.#emit('news', { name: event.name, ...data });
+    else if (event.name !== 'stats') this.#emit('news', { name: event.name, ...data }); // our counts follow the seats
   }
 
   /** Availability, with the event and the layout it belongs to; null if the event has left the sale. */

@@ -17,4 +17,8 @@ FROM (
     SELECT 'delivery ' || name
     FROM deliveries
     WHERE version < 1 OR position_from < 0 OR position_to < 0 OR position_id < 0
+    UNION ALL
+    SELECT 'partition ' || partition::text || ' of ' || topic
+    FROM order_partitions
+    WHERE epoch < 1 OR next_offset < 0
 ) AS broken;

@@ -18,4 +18,8 @@ FROM (
     SELECT 'delivery ' || name
     FROM deliveries
     WHERE version < 1
+    UNION ALL
+    SELECT 'partition ' || partition || ' of ' || topic
+    FROM order_partitions
+    WHERE epoch < 1 OR next_offset < 0
 );

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order within one process: the lane's own inbox. */
+ * The way in is the same for every order: the lane's own inbox. A lane that
+ * shares its work sends on what is not its own. */
 #include <stdlib.h>
 
 #include "lane/lane.h"
-#include "order/order.h"
-
-struct order {
-    struct lane *lane;
-};
+#include "order/order_int.h"
 
 enum err order_local_create(struct lane *lane, struct order **out)
 {
@@ -19,8 +16,17 @@ enum err order_local_create(struct lane *lane, struct order **out)
     return ERR_OK;
 }
 
+void order_stop(struct order *order)
+{
+    if (order != NULL)
+        shared_stop(order->shared);
+}
+
 void order_destroy(struct order *order)
 {
+    if (order == NULL)
+        return;
+    shared_destroy(order->shared);
     free(order);
 }
 

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The side that decides: commands of the partitions that are this node's go to
+ * the lane in the order they were sent, and their answers to whoever sent them.
+ *
+ * What the store did not take is tried again, and its partition waits: nothing
+ * is skipped. What cannot be understood, or makes the store refuse its data, goes
+ * to the dead letters, and who sent it is told. */
+#include "base/log.h"
+#include "base/metrics.h"
+#include "order/shared_int.h"
+
+enum {
+    RETRY_MS_MIN = 50,
+    RETRY_MS_MAX = 1000,
+    GIVE_COUNT_MAX = 64, /* a partition's commands to the lane at a time: others have some too */
+};
+
+void owner_init(struct shared *shared)
+{
+    list_init(&shared->owner.partitions);
+    arena_init(&shared->owner.claiming.batch.arena);
+}
+
+void owner_stop(struct shared *shared)
+{
+    struct list *node;
+    while ((node = list_pop(&shared->owner.partitions)) != NULL) {
+        struct partition *partition = CONTAINER_OF(node, struct partition, node);
+        struct list *running;
+        while ((running = list_pop(&partition->running)) != NULL)
+            taken_free(CONTAINER_OF(running, struct taken, node));
+        partition_destroy(partition);
+    }
+    arena_deinit(&shared->owner.claiming.batch.arena);
+}
+
+static struct partition *find(struct shared *shared, const char *topic, int32_t number)
+{
+    LIST_FOR_EACH(node, &shared->owner.partitions) {
+        struct partition *partition = CONTAINER_OF(node, struct partition, node);
+        if (partition->fence.partition == number && partition->fence.topic == topic)
+            return partition;
+    }
+    return NULL;
+}
+
+static void show_count(struct shared *shared)
+{
+    int64_t count = 0;
+    LIST_FOR_EACH(node, &shared->owner.partitions)
+        count += CONTAINER_OF(node, struct partition, node)->is_assigned;
+    gauge_set(GAUGE_ORDER_PARTITIONS, count);
+}
+
+/* ---- What the broker says ---- */
+
+void owner_on_assigned(void *context, const char *topic, int32_t number)
+{
+    struct shared *shared = context;
+    struct partition *partition = find(shared, topic, number);
+    if (partition == NULL)
+        partition = partition_create(shared, topic, number);
+    partition->is_assigned = true;
+    partition->is_paused = false;
+    partition->seen_offset = 0;
+    partition->retry_at_ms = 0;
+    if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
+        partition->state = PARTITION_WANTED; /* somebody else may have had it meanwhile */
+    show_count(shared);
+}
+
+void owner_on_revoked(void *context, const char *topic, int32_t number, bool lost)
+{
+    struct shared *shared = context;
+    struct partition *partition = find(shared, topic, number);
+    if (partition == NULL)
+        return;
+    log_write(LOG_INFO, lost ? "partition lost" : "partition given up", "\"topic\":\"%s\",\"partition\":%d",
+              topic, number);
+    partition->is_assigned = false;
+    partition_drop_waiting(partition); /* they come to whoever has it next */
+    if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
+        partition->state = PARTITION_WANTED;
+    show_count(shared);
+}
+
+void owner_on_end(void *context, const char *topic, int32_t number)
+{
+    struct partition *partition = find(context, topic, number);
+    /* Before the claim, whoever had it may still decide what comes. */
+    if (partition != NULL &&
+        (partition->state == PARTITION_CATCHING_UP || partition->state == PARTITION_OPEN))
+        partition->has_seen_end = true;
+}
+
+void owner_on_command(void *context, const struct broker_message *message)
+{
+    struct shared *shared = context;
+    struct partition *partition = find(shared, message->topic, message->partition);
+    if (partition == NULL || !partition->is_assigned || !partition_take(partition, message))
+        return;
+    if (partition->waiting_count >= ORDER_QUEUE_COUNT_MAX && !partition->is_paused) {
+        partition->is_paused = true;
+        broker_pause(shared->config.broker, message->topic, message->partition, true);
+    }
+}
+
+/* ---- Answers ---- */
+
+static void reply(struct shared *shared, struct taken *taken)
+{
+    size_t size;
+    const void *answer = lane_pack_answer(&taken->command, &size);
+    const char *node_name = taken->sender.node_name;
+    if (strcmp(node_name, shared->node_name) == 0) {
+        edge_answer(shared, &taken->sender.id, answer, size);
+        return;
+    }
+    if (node_name[0] == '\0')
+        return;
+    struct buf out;
+    buf_init(&out);
+    wire_pack_reply(&taken->sender.id, answer, size, &out);
+    /* Without room for it its caller gets 202, and finds the answer in the store. */
+    if (buf_ok(&out) && broker_send_reply(shared->config.broker, node_name, out.data, out.size) == ERR_OK)
+        counter_add(COUNTER_ORDER_REPLIES, 1);
+    buf_deinit(&out);
+}
+
+static bool bury(struct shared *shared, const struct taken *taken, const char *reason)
+{
+    const struct broker_message message = {
+        .topic = taken->partition->fence.topic,
+        .partition = taken->partition->fence.partition,
+        .offset = taken->offset,
+        .value = taken->value,
+        .size = taken->size,
+    };
+    if (broker_send_dead_letter(shared->config.broker, &message, reason) != ERR_OK)
+        return false;
+    counter_add(COUNTER_ORDER_DEAD_LETTERS, 1);
+    log_write(LOG_ERROR, "a command went to the dead letters",
+              "\"topic\":\"%s\",\"partition\":%d,\"offset\":%lld,\"reason\":\"%s\"", message.topic,
+              message.partition, (long long)message.offset, reason);
+    return true;
+}
+
+static bool is_to_be_tried_again(const struct shared *shared, const struct taken *taken)
+{
+    const struct command *command = &taken->command;
+    switch (command->result.err) {
+    case ERR_OUTCOME_UNKNOWN: /* its key says what became of it */
+        return true;
+    case ERR_OVERLOADED:
+    case ERR_STORE_UNAVAILABLE:
+        return command->sent.deadline_ms == 0 || shared->now_ms <= command->sent.deadline_ms;
+    default:
+        return false;
+    }
+}
+
+static void try_again(struct shared *shared, struct taken *taken)
+{
+    struct partition *partition = taken->partition;
+    taken->was_unknown = taken->was_unknown || taken->command.result.err == ERR_OUTCOME_UNKNOWN;
+    partition_put_back(partition, taken);
+    int64_t delay_ms = (int64_t)RETRY_MS_MIN << (partition->try_count < 5 ? partition->try_count : 5);
+    partition->try_count++;
+    partition->retry_at_ms = shared->now_ms + (delay_ms < RETRY_MS_MAX ? delay_ms : RETRY_MS_MAX);
+    counter_add(COUNTER_ORDER_RETRIES, 1);
+}
+
+static void answer(struct shared *shared, struct taken *taken)
+{
+    struct partition *partition = taken->partition;
+    struct result *result = &taken->command.result;
+    if (result->err == ERR_INTERNAL)
+        (void)bury(shared, taken, "its data were refused, or its answer cannot be made");
+    if (result->err == ERR_OVERLOADED && taken->was_unknown)
+        result->err = ERR_OUTCOME_UNKNOWN; /* “nothing was done” would be too much said */
+    if (result->err != ERR_OVERLOADED && result->err != ERR_OUTCOME_UNKNOWN) {
+        partition->try_count = 0;
+        partition->retry_at_ms = 0;
+    }
+    reply(shared, taken);
+    if (taken->command.sent.noted_offset > 0)
+        partition_noted(partition, taken->command.sent.noted_offset);
+    partition_forget(partition, taken);
+}
+
+/* The lane is done with it. */
+static void on_done(struct command *command)
+{
+    struct taken *taken = CONTAINER_OF(command, struct taken, command);
+    struct partition *partition = taken->partition;
+    struct shared *shared = partition->shared;
+    shared->owner.taken_count--;
+    bool is_fenced = command->sent.is_fenced;
+    bool is_again = !is_fenced && is_to_be_tried_again(shared, taken);
+    if (is_fenced) {
+        counter_add(COUNTER_ORDER_FENCED, 1);
+        partition_fenced(partition);
+    }
+    if (shared->is_stopped || ((is_fenced || is_again) && !partition->is_assigned)) {
+        /* Whoever has the partition next decides and answers it. */
+        list_remove(&taken->node);
+        partition->running_count--;
+        taken_free(taken);
+    } else if (is_fenced) {
+        command->sent.is_fenced = false;
+        partition_put_back(partition,
+                           taken); /* if the broker still says that it is ours, it is claimed anew */
+    } else if (is_again) {
+        try_again(shared, taken);
+    } else {
+        answer(shared, taken);
+    }
+}
+
+/* ---- To the lane ---- */
+
+/* False: it waits for room in the broker's queue. */
+static bool give_up(struct shared *shared, struct taken *taken)
+{
+    if (!bury(shared, taken, taken->fault))
+        return false;
+    command_init(&taken->command, COMMAND_HOLD_SEATS, &taken->arena);
+    taken->command.result = (struct result){
+        .err = ERR_INTERNAL, .message = "The command could not be processed.", .now_ms = shared->now_ms};
+    reply(shared, taken);
+    partition_forget(taken->partition, taken);
+    return true;
+}
+
+static bool give_next(struct shared *shared, struct partition *partition)
+{
+    struct taken *taken = CONTAINER_OF(list_pop(&partition->waiting), struct taken, node);
+    partition->waiting_count--;
+    list_append(&partition->running, &taken->node);
+    partition->running_count++;
+    if (taken->fault != NULL) {
+        if (give_up(shared, taken))
+            return true;
+        partition_put_back(partition, taken);
+        return false;
+    }
+    taken->command.on_done = on_done;
+    taken->command.sent.fence = &partition->fence;
+    taken->command.sent.noted_offset = 0;
+    shared->owner.taken_count++;
+    lane_take(shared->config.lane, &taken->command);
+    return true;
+}
+
+static bool may_give(const struct shared *shared, const struct partition *partition)
+{
+    if (partition->state != PARTITION_OPEN || partition->waiting_count == 0 || shared->is_leaving)
+        return false;
+    /* After a failure all of it comes back first, and is tried again in its order. */
+    return partition->retry_at_ms == 0 ||
+           (partition->running_count == 0 && shared->now_ms >= partition->retry_at_ms);
+}
+
+static void give(struct shared *shared, struct partition *partition)
+{
+    for (int32_t i = 0; i < GIVE_COUNT_MAX && may_give(shared, partition); i++) {
+        if (shared->owner.taken_count >= ORDER_TAKEN_COUNT_MAX || !give_next(shared, partition))
+            return;
+        if (partition->retry_at_ms != 0)
+            return; /* one, to see how it goes */
+    }
+    if (partition->is_paused && partition->waiting_count < ORDER_QUEUE_COUNT_MAX / 2) {
+        partition->is_paused = false;
+        broker_pause(shared->config.broker, partition->fence.topic, partition->fence.partition, false);
+    }
+}
+
+int64_t owner_turn(struct shared *shared)
+{
+    int64_t next_ms = claim_turn(shared);
+    LIST_FOR_EACH_SAFE(node, &shared->owner.partitions) {
+        struct partition *partition = CONTAINER_OF(node, struct partition, node);
+        give(shared, partition);
+        if (partition->waiting_count > 0 && partition->retry_at_ms != 0 && partition->retry_at_ms < next_ms)
+            next_ms = partition->retry_at_ms;
+        else if (may_give(shared, partition) && shared->owner.taken_count < ORDER_TAKEN_COUNT_MAX)
+            next_ms = shared->now_ms;
+        if (partition_is_gone(partition))
+            partition_destroy(partition);
+    }
+    /* The first give way to the others next time. */
+    if (!list_empty(&shared->owner.partitions))
+        list_append(&shared->owner.partitions, list_pop(&shared->owner.partitions));
+    return next_ms;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See partition.h. */
+#include "order/partition.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "order/shared_int.h"
+
+struct partition *partition_create(struct shared *shared, const char *topic, int32_t number)
+{
+    struct partition *partition = calloc(1, sizeof(*partition));
+    CHECK(partition != NULL);
+    partition->shared = shared;
+    partition->fence.topic = topic;
+    partition->fence.partition = number;
+    list_init(&partition->waiting);
+    list_init(&partition->running);
+    arena_init(&partition->arena);
+    arena_init(&partition->sync_arena);
+    list_append(&shared->owner.partitions, &partition->node);
+    return partition;
+}
+
+void partition_destroy(struct partition *partition)
+{
+    CHECK(list_empty(&partition->running));
+    partition_drop_waiting(partition);
+    list_remove(&partition->node);
+    arena_deinit(&partition->arena);
+    arena_deinit(&partition->sync_arena);
+    free(partition);
+}
+
+void taken_free(struct taken *taken)
+{
+    command_deinit(&taken->command);
+    arena_deinit(&taken->arena);
+    free(taken);
+}
+
+bool partition_take(struct partition *partition, const struct broker_message *message)
+{
+    if (message->offset < partition->seen_offset)
+        return false;
+    struct taken *taken = calloc(1, sizeof(*taken));
+    CHECK(taken != NULL);
+    arena_init(&taken->arena);
+    taken->partition = partition;
+    taken->offset = message->offset;
+    taken->value = arena_copy(&taken->arena, message->value, message->size);
+    taken->size = message->size;
+    const char *fault;
+    if (!wire_unpack(taken->value, taken->size, &taken->arena, &taken->command, &taken->sender, &fault))
+        taken->fault = fault;
+    taken->command.sent.may_be_again = !partition->has_seen_end;
+    partition->seen_offset = message->offset + 1;
+    list_append(&partition->waiting, &taken->node);
+    partition->waiting_count++;
+    counter_add(COUNTER_ORDER_TAKEN, 1);
+    return true;
+}
+
+void partition_skip(struct partition *partition, int64_t offset)
+{
+    LIST_FOR_EACH_SAFE(node, &partition->waiting) {
+        struct taken *taken = CONTAINER_OF(node, struct taken, node);
+        if (taken->offset >= offset)
+            break;
+        list_remove(node);
+        partition->waiting_count--;
+        taken_free(taken);
+    }
+    if (partition->seen_offset < offset)
+        partition->seen_offset = offset;
+}
+
+void partition_noted(struct partition *partition, int64_t offset)
+{
+    if (offset <= partition->noted_offset)
+        return;
+    partition->noted_offset = offset;
+    if (partition->is_assigned)
+        broker_commit(partition->shared->config.broker, partition->fence.topic, partition->fence.partition,
+                      offset);
+}
+
+void partition_fenced(struct partition *partition)
+{
+    if (partition->state != PARTITION_OPEN)
+        return;
+    log_write(LOG_WARN, "another node has claimed the partition", "\"topic\":\"%s\",\"partition\":%d",
+              partition->fence.topic, partition->fence.partition);
+    partition->state = PARTITION_WANTED;
+    partition->retry_at_ms = partition->shared->now_ms + PARTITION_FENCED_MS;
+}
+
+bool partition_is_gone(const struct partition *partition)
+{
+    bool is_under_way = partition->state == PARTITION_LOOKING || partition->state == PARTITION_CATCHING_UP;
+    return !partition->is_assigned && !is_under_way && !partition->is_in_batch &&
+           partition->running_count == 0;
+}
+
+void partition_drop_waiting(struct partition *partition)
+{
+    struct list *node;
+    while ((node = list_pop(&partition->waiting)) != NULL)
+        taken_free(CONTAINER_OF(node, struct taken, node));
+    partition->waiting_count = 0;
+}
+
+void partition_put_back(struct partition *partition, struct taken *taken)
+{
+    list_remove(&taken->node);
+    partition->running_count--;
+    command_deinit(&taken->command);
+    taken->command.result = (struct result){0};
+    taken->command.has_key = true;
+    taken->command.sent.may_be_again = true;
+    struct list *before = &partition->waiting;
+    LIST_FOR_EACH(node, &partition->waiting) {
+        if (CONTAINER_OF(node, struct taken, node)->offset > taken->offset) {
+            before = node;
+            break;
+        }
+    }
+    list_append(before, &taken->node); /* in front of it */
+    partition->waiting_count++;
+}
+
+static int64_t first_offset(const struct list *commands, int64_t otherwise)
+{
+    return list_empty(commands) ? otherwise : CONTAINER_OF(commands->next, const struct taken, node)->offset;
+}
+
+void partition_forget(struct partition *partition, struct taken *taken)
+{
+    list_remove(&taken->node);
+    partition->running_count--;
+    int64_t waiting = first_offset(&partition->waiting, partition->seen_offset);
+    int64_t running = first_offset(&partition->running, partition->seen_offset);
+    partition->fence.next_offset = waiting < running ? waiting : running;
+    taken_free(taken);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One partition that the broker gave to this node: the commands of it that wait,
+ * those that the lane has, and how far all are done.
+ *
+ *   WANTED ─▶ LOOKING ─▶ CLAIMABLE ─▶ CLAIMING ─▶ CATCHING_UP ─▶ OPEN
+ *     ▲   the store's row   epoch + 1, compared     the feed, as     commands
+ *     └───────────── any failure, or fenced ──────  fresh as that ──  go to the lane
+ *
+ * Invariants: (1) `waiting` and `running` are in the order of offsets; a command
+ * is in one of them until it is answered. (2) fence.next_offset is the lowest
+ * offset that is not answered, and never above one that may be lost. (3) Nothing
+ * is given to the lane before the claim is committed and memory is as fresh as
+ * that. */
+#ifndef HOLDFAST_ORDER_PARTITION_H
+#define HOLDFAST_ORDER_PARTITION_H
+
+#include "base/arena.h"
+#include "lane/command.h"
+#include "order/broker.h"
+#include "order/wire.h"
+#include "store/store.h"
+
+struct shared;
+
+enum partition_state {
+    PARTITION_WANTED,      /* ours by the broker's word; the store's row is to be asked for */
+    PARTITION_LOOKING,     /* … was asked for */
+    PARTITION_CLAIMABLE,   /* … is known */
+    PARTITION_CLAIMING,    /* … is being written */
+    PARTITION_CATCHING_UP, /* it is ours; memory is brought up to date */
+    PARTITION_OPEN,
+};
+
+struct partition {
+    struct list node;
+    struct shared *shared;
+    struct order_fence fence;
+    enum partition_state state;
+    bool is_assigned;
+    bool is_paused;
+    bool is_in_batch;     /* a claim or note of it is being written */
+    bool has_seen_end;    /* what comes now was sent after the claim: nobody can have decided it before */
+    int64_t seen_offset;  /* the next to come */
+    int64_t noted_offset; /* next_offset as the store has it */
+    int64_t retry_at_ms;  /* the store did not take something: nothing is begun before */
+    int32_t try_count;
+    struct list waiting; /* struct taken */
+    struct list running;
+    int32_t waiting_count;
+    int32_t running_count;
+    struct store_lookup lookup;
+    struct arena arena; /* the lookup's */
+    struct command sync;
+    struct arena sync_arena;
+};
+
+/* A fenced node waits so long before it claims anew: by then the broker has told it that it lost the partition, unless
+ * that is not so. */
+enum { PARTITION_FENCED_MS = 2000 };
+
+struct taken { /* a command from the broker */
+    struct list node;
+    struct partition *partition;
+    int64_t offset;
+    struct arena arena;
+    const void *value; /* as it came, in the arena */
+    size_t size;
+    const char *fault; /* it cannot be decided, and why; or NULL */
+    bool was_unknown;  /* what became of a try is not known */
+    struct wire_sender sender;
+    struct command command;
+};
+
+struct partition *partition_create(struct shared *shared, const char *topic, int32_t number);
+void partition_destroy(struct partition *partition); /* the lane has nothing of it */
+
+/* False: it was seen before. */
+bool partition_take(struct partition *partition, const struct broker_message *message);
+void partition_skip(struct partition *partition, int64_t offset);  /* everything before it is done */
+void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
+void partition_fenced(struct partition *partition);                /* another node has claimed it */
+bool partition_is_gone(const struct partition *partition); /* not ours, and nobody has anything of it */
+void partition_drop_waiting(struct partition *partition);
+/* In its place among those that wait, to be decided once more. */
+void partition_put_back(struct partition *partition, struct taken *taken);
+void partition_forget(struct partition *partition, struct taken *taken); /* it is answered */
+void taken_free(struct taken *taken);
+
+#endif

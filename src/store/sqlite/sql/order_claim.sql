@@ -1,0 +1,5 @@
+-- Whoever takes a partition over goes on where the last one was.
+INSERT INTO order_partitions (topic, partition, epoch, next_offset, node, claimed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (topic, partition) DO UPDATE
+SET epoch = excluded.epoch, node = excluded.node, claimed_at = excluded.claimed_at;

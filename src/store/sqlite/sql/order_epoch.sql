@@ -1,0 +1,3 @@
+SELECT epoch
+FROM order_partitions
+WHERE topic = ?1 AND partition = ?2;
