@@ -78,7 +78,7 @@ static void claim_done(struct partition *partition, const struct store_unit *uni
     partition->is_in_batch = false;
     if (was_written && unit->result == UNIT_OK) {
         partition->fence.epoch = unit->order_claims->row.epoch;
-        log_write(LOG_INFO, "partition claimed", "\"topic\":\"%s\",\"partition\":%d,\"epoch\":%lld",
+        log_write(LOG_DEBUG, "partition claimed", "\"topic\":\"%s\",\"partition\":%d,\"epoch\":%lld",
                   partition->fence.topic, partition->fence.partition, (long long)partition->fence.epoch);
         if (partition->is_assigned) {
             catch_up(partition);

@@ -75,7 +75,7 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
     struct partition *partition = find(shared, topic, number);
     if (partition == NULL)
         return;
-    log_write(LOG_INFO, lost ? "partition lost" : "partition given up", "\"topic\":\"%s\",\"partition\":%d",
+    log_write(LOG_DEBUG, lost ? "partition lost" : "partition given up", "\"topic\":\"%s\",\"partition\":%d",
               topic, number);
     partition->is_assigned = false;
     partition_drop_waiting(partition); /* they come to whoever has it next */

@@ -30,6 +30,14 @@ struct uuid fixture_id(struct fixture *f)
     return uuid_make(&f->rng, f->now_ms);
 }
 
+const char *fixture_name(struct fixture *f)
+{
+    char text[UUID_TEXT_SIZE];
+    struct uuid id = fixture_id(f);
+    uuid_format(&id, text);
+    return arena_text(&f->arena, text);
+}
+
 static void fixture_open(struct fixture *f)
 {
     char why[512] = "";
@@ -381,6 +389,31 @@ struct checkout_write *unit_checkout(struct store_batch *batch, struct store_uni
     return write;
 }
 
+struct order_claim *unit_order_claim(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                                     const char *topic, int32_t partition, int64_t epoch)
+{
+    struct order_claim *claim = ARENA_NEW(&batch->arena, struct order_claim);
+    claim->row = (struct order_row){.topic = topic,
+                                    .partition = partition,
+                                    .epoch = epoch,
+                                    .node = f->node_id,
+                                    .claimed_ms = batch->now_ms};
+    claim->next = unit->order_claims;
+    unit->order_claims = claim;
+    return claim;
+}
+
+struct order_check *unit_order_check(struct store_batch *batch, struct store_unit *unit, const char *topic,
+                                     int32_t partition, int64_t epoch, int64_t next_offset)
+{
+    struct order_check *check = ARENA_NEW(&batch->arena, struct order_check);
+    *check = (struct order_check){
+        .topic = topic, .partition = partition, .epoch = epoch, .next_offset = next_offset};
+    check->next = unit->order_checks;
+    unit->order_checks = check;
+    return check;
+}
+
 struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version)
 {
     struct hold_row hold = hold_seat(f, seat, version);
@@ -467,6 +500,11 @@ struct store_lookup lookup_key_run(struct fixture *f, uint8_t key, int64_t now_m
 struct store_lookup lookup_delivery_run(struct fixture *f, const char *name)
 {
     return lookup_ask(f, (struct store_lookup){.kind = LOOKUP_DELIVERY, .name = name});
+}
+
+struct store_lookup lookup_order_run(struct fixture *f, const char *topic, int32_t partition)
+{
+    return lookup_ask(f, (struct store_lookup){.kind = LOOKUP_ORDER, .name = topic, .partition = partition});
 }
 
 struct signal {

@@ -42,6 +42,7 @@ int fixture_setup_past(void **state, bool sim, int days); /* everything happens 
 int fixture_teardown(void **state);
 void fixture_reopen(struct fixture *f);
 struct uuid fixture_id(struct fixture *f);
+const char *fixture_name(struct fixture *f); /* of this test alone */
 /* A new organization and event become the fixture's; returns nothing of the old ones. */
 void fixture_new_tenant(struct fixture *f);
 void fixture_remove(const char *path);
@@ -78,6 +79,11 @@ struct key_write *unit_key(struct fixture *f, struct store_batch *batch, struct 
                            uint8_t key);
 struct checkout_write *unit_checkout(struct store_batch *batch, struct store_unit *unit,
                                      const struct checkout_row *row, bool insert);
+/* For the fixture's node. */
+struct order_claim *unit_order_claim(struct fixture *f, struct store_batch *batch, struct store_unit *unit,
+                                     const char *topic, int32_t partition, int64_t epoch);
+struct order_check *unit_order_check(struct store_batch *batch, struct store_unit *unit, const char *topic,
+                                     int32_t partition, int64_t epoch, int64_t next_offset);
 struct event_row fixture_event(struct fixture *f); /* as the tenant's event was made */
 /* A whole purchase of a seat that is free at `version`; the checkout's id. */
 struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version);
@@ -85,6 +91,7 @@ struct uuid buy_seat(struct fixture *f, int32_t seat, int32_t version);
 struct store_lookup lookup_run(struct fixture *f, enum lookup_kind kind, const struct uuid *id);
 struct store_lookup lookup_key_run(struct fixture *f, uint8_t key, int64_t now_ms);
 struct store_lookup lookup_delivery_run(struct fixture *f, const char *name);
+struct store_lookup lookup_order_run(struct fixture *f, const char *topic, int32_t partition);
 /* Of the fixture's organization unless another is set; query.rows is to be freed with buf_deinit(). */
 void query_run(struct fixture *f, struct store_query *query);
 void query_run_all(struct fixture *f, struct store_query *query); /* of every organization */

@@ -10,15 +10,6 @@
 
 /* ---- Deliveries ---- */
 
-/* A delivery's name of this test alone. */
-static const char *name_new(struct fixture *f)
-{
-    char text[UUID_TEXT_SIZE];
-    struct uuid id = fixture_id(f);
-    uuid_format(&id, text);
-    return arena_text(&f->arena, text);
-}
-
 static enum unit_result deliver(struct fixture *f, const char *name, int32_t version, int64_t id)
 {
     struct store_batch *batch = batch_new(f);
@@ -41,7 +32,7 @@ static enum unit_result deliver(struct fixture *f, const char *name, int32_t ver
 static void test_delivery_is_made_once_and_compared_and_set(void **state)
 {
     struct fixture *f = *state;
-    const char *name = name_new(f);
+    const char *name = fixture_name(f);
     assert_false(lookup_delivery_run(f, name).found);
     assert_int_equal(deliver(f, name, 2, 0), UNIT_MISSED); /* there is none to change */
     assert_int_equal(deliver(f, name, 1, 1), UNIT_OK);
@@ -69,7 +60,7 @@ static void test_delivery_is_made_once_and_compared_and_set(void **state)
 static void test_two_deliveries_of_a_name_in_one_batch_make_one(void **state)
 {
     struct fixture *f = *state;
-    const char *name = name_new(f);
+    const char *name = fixture_name(f);
     struct store_batch *batch = batch_new(f);
     struct store_unit *units[3];
     for (int i = 0; i < 3; i++) {

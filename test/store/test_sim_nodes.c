@@ -178,6 +178,120 @@ static void test_crash_is_of_one_node_alone(void **state)
     store_close(nodes[1]);
 }
 
+/* ---- A partition that changes hands while answers are lost ---- */
+
+struct owner {
+    struct store *store;
+    struct store_batch *batch; /* under way, or unknown and asked for */
+    int64_t epoch;             /* as it believes */
+};
+
+struct hands {
+    struct owner owners[NODE_COUNT];
+    int64_t claims, noted; /* that were committed */
+    int32_t unknown, missed_claims, missed_checks;
+};
+
+static const struct order_row *order_now(struct fixture *f)
+{
+    const struct sim_order *order = sim_store_tables(f->store)->orders;
+    return order != NULL ? &order->row : NULL;
+}
+
+/* A miss means one thing only: it is somebody else's. */
+static void hands_settle(struct fixture *f, struct hands *hands, struct owner *owner)
+{
+    const struct store_unit *unit = CONTAINER_OF(owner->batch->units.next, struct store_unit, node);
+    int64_t epoch = order_now(f) != NULL ? order_now(f)->epoch : 0;
+    if (owner->batch->outcome != STORE_COMMITTED) {
+        assert_int_equal(owner->batch->outcome, STORE_FAILED);
+    } else if (unit->order_claims != NULL) {
+        const struct order_claim *claim = unit->order_claims;
+        assert_int_equal(unit->result, claim->missed ? UNIT_MISSED : UNIT_OK);
+        assert_true(epoch >= claim->row.epoch);
+        owner->epoch = claim->missed ? 0 : claim->row.epoch;
+        hands->claims += !claim->missed;
+        hands->missed_claims += claim->missed;
+    } else {
+        const struct order_check *check = unit->order_checks;
+        assert_int_equal(unit->result, check->missed ? UNIT_MISSED : UNIT_OK);
+        assert_true(check->missed ? epoch > check->epoch : epoch >= check->epoch);
+        owner->epoch = check->missed ? 0 : owner->epoch;
+        if (!check->missed && check->next_offset > hands->noted)
+            hands->noted = check->next_offset;
+        hands->missed_checks += check->missed;
+    }
+    batch_free(owner->batch);
+    owner->batch = NULL;
+}
+
+static void hands_step(struct fixture *f, struct hands *hands, struct owner *owner, int64_t next_offset,
+                       bool begins)
+{
+    struct store_batch *batch = owner->batch;
+    if (batch != NULL && *(bool *)batch->context && batch->outcome == STORE_UNKNOWN) {
+        *(bool *)batch->context = false;
+        hands->unknown++;
+        assert_int_equal(store_resolve(owner->store, batch), ERR_OK);
+    } else if (batch != NULL && *(bool *)batch->context) {
+        hands_settle(f, hands, owner);
+    } else if (batch == NULL && begins) {
+        batch = owner->batch = batch_new(f);
+        const struct order_row *order = order_now(f);
+        if (owner->epoch == 0)
+            (void)unit_order_claim(f, batch, unit_new(batch), "commands", 3,
+                                   order != NULL ? order->epoch + 1 : 1);
+        else
+            (void)unit_order_check(batch, unit_new(batch), "commands", 3, owner->epoch, next_offset);
+        assert_int_equal(store_submit(owner->store, batch), ERR_OK);
+    }
+}
+
+static void test_partition_changes_hands_though_answers_are_lost(void **state)
+{
+    struct fixture *f = *state;
+    struct hands all = {.claims = 0};
+    for (uint64_t seed = 1; seed <= SEED_COUNT; seed++) {
+        struct hands hands = {.claims = 0};
+        struct sim_faults faults = {.fail = 50,
+                                    .lose_before = 50,
+                                    .lose_after = 100,
+                                    .stay_unknown = 300,
+                                    .locked = 500,
+                                    .delay_ms_max = 6};
+        begin(f, seed);
+        for (int i = 0; i < NODE_COUNT; i++) {
+            hands.owners[i].store = i == 0 ? f->store : sim_store_attach(f->store, seed + (uint64_t)i);
+            sim_store_set_faults(hands.owners[i].store, &faults);
+        }
+        bool busy = true;
+        for (int64_t step = 1; step < STEP_COUNT || busy; step++) {
+            sim_store_set_now(f->store, ++f->sim_ms);
+            for (int i = 0; i < NODE_COUNT; i++)
+                store_poll(hands.owners[i].store);
+            busy = false;
+            for (int i = 0; i < NODE_COUNT; i++) {
+                struct owner *owner = &hands.owners[i];
+                bool begins = step < STEP_COUNT && (owner->epoch != 0 || rng_below(&f->rng, 20) == 0);
+                hands_step(f, &hands, owner, step, begins);
+                busy = busy || owner->batch != NULL;
+            }
+        }
+        assert_int_equal(order_now(f)->epoch, hands.claims);
+        assert_int_equal(order_now(f)->next_offset, hands.noted);
+        for (int i = 1; i < NODE_COUNT; i++)
+            store_close(hands.owners[i].store);
+        all.claims += hands.claims;
+        all.unknown += hands.unknown;
+        all.missed_claims += hands.missed_claims;
+        all.missed_checks += hands.missed_checks;
+    }
+    assert_true(all.claims > 5 * SEED_COUNT); /* otherwise this would show nothing */
+    assert_true(all.unknown > 5 * SEED_COUNT);
+    assert_true(all.missed_claims > 0);
+    assert_true(all.missed_checks > 5 * SEED_COUNT);
+}
+
 /* ---- Many commits of several nodes, and one that follows ---- */
 
 struct run {
@@ -364,6 +478,7 @@ int main(void)
         TEST(test_what_another_node_is_writing_is_missed_as_it_was),
         TEST(test_event_being_written_is_missed_by_those_who_rely_on_it),
         TEST(test_crash_is_of_one_node_alone),
+        TEST(test_partition_changes_hands_though_answers_are_lost),
         TEST(test_feed_is_late_and_mixed_but_keeps_each_seats_order),
         TEST(test_same_seed_makes_the_same_run),
     };
