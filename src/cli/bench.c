@@ -111,6 +111,20 @@ static bool add_seats(struct bench *bench, struct http_client *client, const cha
     return true;
 }
 
+/* All over the house, as buyers ask, and the same way every time; otherwise row by row. */
+static void spread_seats(struct bench_load *load)
+{
+    struct rng rng;
+
+    rng_init_seed(&rng, 1);
+    for (int64_t i = load->seat_count - 1; i > 0; i--) {
+        int64_t other = (int64_t)rng_below(&rng, (uint64_t)i + 1);
+        struct bench_seat seat = load->seats[i];
+        load->seats[i] = load->seats[other];
+        load->seats[other] = seat;
+    }
+}
+
 static bool find_seats(struct bench *bench)
 {
     struct http_client *client = http_client_create(bench->url, bench->load.tokens[0]);
@@ -131,6 +145,8 @@ static bool find_seats(struct bench *bench)
         snprintf(bench->why, bench->why_size, "%s has no available seat that this token sees", bench->url);
         good = false;
     }
+    if (bench->options->values[OPTION_SPREAD] != NULL)
+        spread_seats(&bench->load);
     return good;
 }
 

@@ -115,6 +115,8 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "how long to measure, 1 to 600")                                                                                 \
     X(RATE,            "rate",            FLAG, FOR_BENCH, "COUNT", "0",                                               \
       "requests due a second however long answers take, up to 1000000; 0: every connection is kept busy")              \
+    X(SPREAD,          "spread",          FLAG, FOR_BENCH, NULL, NULL,                                                  \
+      "ask for seats all over the house instead of row by row")                                                        \
     X(READERS,         "readers",         FLAG, FOR_BENCH, "COUNT", "0",                                               \
       "streams of the first event to read meanwhile, 0 to 10000")                                                      \
     X(LIMIT,           "limit",           FLAG, FOR_DLQ, "COUNT", NULL,                                                \
