@@ -55,9 +55,12 @@
     X(FEED_CHANGES,         "holdfast_feed_changes_total", "", "Batches of the change feed that were followed")      \
     X(NUDGES,               "holdfast_nudges_total", "", "Messages of other nodes that there is something to follow") \
     X(PAYMENTS_TAKEN_OVER,  "holdfast_payments_taken_over_total", "", "Payments that another node had begun")        \
-    X(DELIVERIES_DELIVERED, "holdfast_deliveries_total", "result=\"delivered\"", "Domain events by what became of them") \
-    X(DELIVERIES_RETRIED,   "holdfast_deliveries_total", "result=\"retried\"", "")                                  \
-    X(DELIVERIES_DEAD,      "holdfast_deliveries_total", "result=\"dead\"", "")                                     \
+    X(DELIVERIES_DELIVERED, "holdfast_deliveries_total", "delivery=\"webhook\",result=\"delivered\"", "Domain events by what became of them") \
+    X(DELIVERIES_RETRIED,   "holdfast_deliveries_total", "delivery=\"webhook\",result=\"retried\"", "")             \
+    X(DELIVERIES_DEAD,      "holdfast_deliveries_total", "delivery=\"webhook\",result=\"dead\"", "")                \
+    X(DELIVERIES_KAFKA_DELIVERED, "holdfast_deliveries_total", "delivery=\"kafka\",result=\"delivered\"", "")       \
+    X(DELIVERIES_KAFKA_RETRIED, "holdfast_deliveries_total", "delivery=\"kafka\",result=\"retried\"", "")           \
+    X(DELIVERIES_KAFKA_DEAD, "holdfast_deliveries_total", "delivery=\"kafka\",result=\"dead\"", "")                 \
     X(ORDER_SENT,           "holdfast_order_sent_total", "result=\"stored\"", "Commands sent to the broker by what became of them")\
     X(ORDER_NOT_STORED,     "holdfast_order_sent_total", "result=\"not_stored\"", "")                               \
     X(ORDER_UNKNOWN,        "holdfast_order_sent_total", "result=\"unknown\"", "")                                  \
@@ -122,8 +125,10 @@
     X(STORE_UP,             "holdfast_store_up", "", "1 while the last batch or probe of the store succeeded")      \
     X(WARM_UP,              "holdfast_warm_up", "", "1 while Redis filters; 0 while it is away, or there is none")  \
     X(BREAKER_STATE,        "holdfast_breaker_state", "", "0 closed, 1 half open, 2 open, -1 without Redis")         \
-    X(DELIVERY_LEADER,      "holdfast_delivery_leader", "", "1 while this node delivers domain events")              \
-    X(DELIVERY_BACKLOG,     "holdfast_delivery_backlog_seconds", "", "Age of the oldest domain event that waits")    \
+    X(DELIVERY_LEADER,      "holdfast_delivery_leader", "delivery=\"webhook\"", "1 while this node delivers domain events") \
+    X(DELIVERY_KAFKA_LEADER, "holdfast_delivery_leader", "delivery=\"kafka\"", "")                                  \
+    X(DELIVERY_BACKLOG,     "holdfast_delivery_backlog_seconds", "delivery=\"webhook\"", "Age of the oldest domain event that waits") \
+    X(DELIVERY_KAFKA_BACKLOG, "holdfast_delivery_backlog_seconds", "delivery=\"kafka\"", "")                        \
     X(ORDER_PENDING,        "holdfast_order_pending", "", "Commands sent to the broker that wait for their reply")  \
     X(ORDER_PARTITIONS,     "holdfast_order_partitions", "", "Partitions that this node has")                       \
     X(ORDER_LAG,            "holdfast_order_lag", "", "Commands in the partitions of this node that are not committed yet")\

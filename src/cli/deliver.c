@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A webhook put beside a lane: the deliverer asks the store on the lane's
- * thread, one call at a time. Main thread, but for post(). */
+ * Deliverers put beside a lane, one for a webhook and one for Kafka: each asks
+ * the store on the lane's thread, one call at a time. Main thread, but for
+ * post(). */
 #include "cli/deliver.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "publish/delivery.h"
+#include "publish/kafka_events.h"
 #include "publish/webhook.h"
 
 enum { TRIES_MAX = 100 };
@@ -39,7 +41,10 @@ bool deliver_read(const struct options *options, struct deliver_config *out, cha
     return secret_read(secret_path, &out->secret, why, why_size);
 }
 
-struct deliver {
+enum { LINE_COUNT_MAX = 2 };
+
+/* One channel with its deliverer. */
+struct line {
     struct delivery_config config;
     struct delivery *delivery; /* NULL: not started; it has the channel then */
     struct lane *lane;
@@ -47,75 +52,121 @@ struct deliver {
     struct delivery_task *task;
 };
 
-enum err deliver_create(const struct deliver_config *config, struct store *store, struct deliver **out)
+struct deliver {
+    struct line lines[LINE_COUNT_MAX];
+    int count;
+};
+
+/* Takes the channel. */
+static void line_add(struct deliver *deliver, const struct delivery_config *config,
+                     struct delivery_channel *channel)
 {
-    struct deliver *deliver = calloc(1, sizeof *deliver);
+    CHECK(deliver->count < LINE_COUNT_MAX);
+    struct line *line = &deliver->lines[deliver->count++];
+    line->config = *config;
+    line->config.channel = channel;
+    line->config.context = line;
+}
+
+static enum err add_webhook(struct deliver *deliver, const struct deliver_config *config,
+                            const struct delivery_config *common)
+{
     struct webhook_config webhook = {
         .url = config->url,
         .secret = config->secret.bytes,
         .secret_size = config->secret.size,
     };
+    struct delivery_channel *channel;
+    enum err err = webhook_create(&webhook, &channel);
+    if (err == ERR_OK)
+        line_add(deliver, common, channel);
+    return err;
+}
+
+static enum err add_kafka(struct deliver *deliver, const struct deliver_config *config,
+                          const struct delivery_config *common)
+{
+    struct kafka_events_config events = {.kafka = config->kafka, .may_make = config->make_topic};
+    struct delivery_channel *channel;
+    enum err err = kafka_events_create(&events, &channel);
+    if (err == ERR_OK)
+        line_add(deliver, common, channel);
+    return err;
+}
+
+enum err deliver_create(const struct deliver_config *config, struct store *store, struct deliver **out)
+{
+    struct deliver *deliver = calloc(1, sizeof *deliver);
     struct rng rng;
 
     CHECK(deliver != NULL);
     rng_init_system(&rng);
-    deliver->config = (struct delivery_config){
+    struct delivery_config common = {
         .node = uuid_make(&rng, clock_now_ms()),
         .alone = !store_is_shared(store),
         .tries_max = config->tries_max,
-        .context = deliver,
     };
-    enum err err = delivery_beginning(store, &deliver->config.beginning);
-    if (err == ERR_OK)
-        err = webhook_create(&webhook, &deliver->config.channel);
+    enum err err = delivery_beginning(store, &common.beginning);
+    if (err == ERR_OK && config->url != NULL)
+        err = add_webhook(deliver, config, &common);
+    if (err == ERR_OK && config->kafka != NULL)
+        err = add_kafka(deliver, config, &common);
     if (err == ERR_OK)
         *out = deliver;
     else
-        free(deliver);
+        deliver_destroy(deliver);
     return err;
 }
 
 /* The lane's thread. */
 static void run_call(struct lane_call *call, struct store *store)
 {
-    struct delivery_task *task = CONTAINER_OF(call, struct deliver, call)->task;
+    struct delivery_task *task = CONTAINER_OF(call, struct line, call)->task;
     task->run(task, store);
 }
 
-/* The deliverer's thread. */
+/* A deliverer's thread. */
 static void post(void *context, struct delivery_task *task)
 {
-    struct deliver *deliver = context;
+    struct line *line = context;
 
-    deliver->task = task;
-    deliver->call = (struct lane_call){.run = run_call};
-    list_init(&deliver->call.node);
-    lane_call(deliver->lane, &deliver->call);
+    line->task = task;
+    line->call = (struct lane_call){.run = run_call};
+    list_init(&line->call.node);
+    lane_call(line->lane, &line->call);
 }
 
 enum err deliver_start(struct deliver *deliver, struct lane *lane)
 {
-    deliver->lane = lane;
-    deliver->config.post = post;
-    enum err err = delivery_start(&deliver->config, &deliver->delivery);
-    if (err != ERR_OK)
-        deliver->config.channel = NULL; /* it has taken it */
-    return err;
+    for (int i = 0; i < deliver->count; i++) {
+        struct line *line = &deliver->lines[i];
+        line->lane = lane;
+        line->config.post = post;
+        enum err err = delivery_start(&line->config, &line->delivery);
+        if (err != ERR_OK) {
+            line->config.channel = NULL; /* it has taken it */
+            return err;
+        }
+    }
+    return ERR_OK;
 }
 
 void deliver_stop(struct deliver *deliver)
 {
-    if (deliver != NULL && deliver->delivery != NULL)
-        delivery_stop(deliver->delivery);
+    for (int i = 0; deliver != NULL && i < deliver->count; i++) {
+        if (deliver->lines[i].delivery != NULL)
+            delivery_stop(deliver->lines[i].delivery);
+    }
 }
 
 void deliver_destroy(struct deliver *deliver)
 {
-    if (deliver == NULL)
-        return;
-    if (deliver->delivery != NULL)
-        delivery_destroy(deliver->delivery);
-    else if (deliver->config.channel != NULL)
-        deliver->config.channel->destroy(deliver->config.channel);
+    for (int i = 0; deliver != NULL && i < deliver->count; i++) {
+        struct line *line = &deliver->lines[i];
+        if (line->delivery != NULL)
+            delivery_destroy(line->delivery);
+        else if (line->config.channel != NULL)
+            line->config.channel->destroy(line->config.channel);
+    }
     free(deliver);
 }

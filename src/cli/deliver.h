@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Delivery of domain events, as far as a node's options and parts are concerned:
- * which webhook, with which secret, over which lane. */
+ * which webhook, with which secret, which brokers, over which lane. Each of the
+ * two has a deliverer of its own, and neither waits for the other. */
 #ifndef HOLDFAST_CLI_DELIVER_H
 #define HOLDFAST_CLI_DELIVER_H
 
@@ -14,10 +15,16 @@
 #include "lane/lane.h"
 #include "store/store.h"
 
+struct kafka_config; /* kafka/kafka.h */
+
+enum { DELIVER_TRIES_DEFAULT = 8 }; /* as of --webhook-tries */
+
 struct deliver_config {
-    const char *url; /* NULL: nothing is delivered */
+    const char *url; /* NULL: no webhook */
     struct secret secret;
     int32_t tries_max;
+    const struct kafka_config *kafka; /* borrows until deliver_destroy(); NULL: nothing goes to Kafka */
+    bool make_topic;                  /* there, if it is missing */
 };
 
 /* --webhook-url, --webhook-secret-file and --webhook-tries. False and one sentence if they do not go together. */

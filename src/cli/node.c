@@ -37,7 +37,7 @@ struct node {
     struct feed *feed;
     struct pay *pay;
     struct lane *lane;
-    struct deliver *deliver; /* NULL: no webhook */
+    struct deliver *deliver; /* NULL: domain events go nowhere */
     struct order *order;
     struct kafka_config *kafka; /* NULL: the order is local */
     struct auth *auth;
@@ -209,14 +209,27 @@ static enum err start_warm(struct node *node, const struct node_config *config, 
     return warm_create(&warm_config, &node->warm, why, why_size);
 }
 
+/* Domain events go to the webhook, and to the brokers that order the commands. */
+static enum err start_deliver(struct node *node, const struct node_config *config)
+{
+    struct deliver_config deliver = {.tries_max = DELIVER_TRIES_DEFAULT};
+
+    if (config->webhook != NULL)
+        deliver = *config->webhook;
+    if (config->order_events)
+        deliver.kafka = node->kafka;
+    deliver.make_topic = config->order_make_topics;
+    if (deliver.url == NULL && deliver.kafka == NULL)
+        return ERR_OK;
+    return deliver_create(&deliver, node->store, &node->deliver);
+}
+
 /* The broker's topics are made, and its replies heard, before anything is sent. */
 static enum err start_order(struct node *node, const struct node_config *config, const struct uuid *node_id,
                             char *why, size_t why_size)
 {
-    if (config->order_url == NULL)
+    if (node->kafka == NULL)
         return order_local_create(node->lane, &node->order);
-    if (!kafka_config_parse(config->order_url, config->order_config_path, &node->kafka, why, why_size))
-        return ERR_CONFIG;
     struct broker *broker;
     struct broker_kafka_config broker_config = {
         .kafka = node->kafka,
@@ -252,8 +265,10 @@ static enum err start_core(struct node *node, const struct node_config *config, 
         (err = feed_create(FRAME_COALESCE_MS, on_frames, node, &node->feed)) != ERR_OK ||
         (err = pay_create_simulated(on_outcome, node, &node->pay)) != ERR_OK)
         return err;
-    if (config->webhook != NULL &&
-        (err = deliver_create(config->webhook, node->store, &node->deliver)) != ERR_OK)
+    if (config->order_url != NULL &&
+        !kafka_config_parse(config->order_url, config->order_config_path, &node->kafka, why, why_size))
+        return ERR_CONFIG;
+    if ((err = start_deliver(node, config)) != ERR_OK)
         return err;
     struct uuid node_id = make_node_id();
     if ((err = start_warm(node, config, &node_id, why, why_size)) != ERR_OK)
@@ -389,8 +404,8 @@ void node_stop(struct node *node)
     if (node->lane != NULL)
         lane_destroy(node->lane);
     order_destroy(node->order);
-    kafka_config_free(node->kafka);
     deliver_destroy(node->deliver);
+    kafka_config_free(node->kafka); /* which both had borrowed */
     api_destroy(node->api);
     if (node->feed != NULL)
         feed_destroy(node->feed);

@@ -37,7 +37,7 @@ struct node_config { /* borrows everything for the node's life */
     const char *public_key; /* PEM, or NULL */
     size_t public_key_size;
     const char *public_key_path;          /* for messages */
-    const struct deliver_config *webhook; /* or NULL: domain events are not delivered */
+    const struct deliver_config *webhook; /* or NULL: domain events are not delivered but to Kafka */
     /* The demo's guests; NULL: none */
     bool (*mint_demo)(void *context, int64_t now_ms, struct api_demo *out);
     void *demo_context;

@@ -141,6 +141,8 @@ void batch_to_store(struct lane *lane, struct lane_batch *batch)
 static void step_committed(struct lane *lane, struct step *step)
 {
     bool makes_holds = step->unit.holds != NULL && step->unit.holds->insert;
+    if (step->command != NULL && step->unit.order_checks != NULL)
+        step->command->sent.noted_offset = step->unit.order_checks->next_offset;
     apply_unit(lane, &step->unit, step);
     seatmap_release(step->new_map); /* still here: a newer layout is in place already */
     step->new_map = NULL;
@@ -245,6 +247,8 @@ static void step_missed(struct lane *lane, struct step *step)
     struct command *command = step->command;
     if (step->unit.order_checks != NULL && step->unit.order_checks->missed) {
         /* Another node decides for its partition by now, and will answer it. */
+        if (command == NULL)
+            return; /* its outcome was unknown for too long: it was given back before */
         command->sent.is_fenced = true;
         command->result = (struct result){.err = ERR_OUTCOME_UNKNOWN, .now_ms = lane->now_ms};
         lane_reply(lane, command);

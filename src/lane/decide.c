@@ -45,6 +45,7 @@ static bool is_past_its_deadline(const struct lane *lane, const struct command *
 static enum decision refuse_past_deadline(struct lane *lane, struct command *command)
 {
     counter_add(COUNTER_ORDER_LATE, 1);
+    command->sent.is_late = true;
     command->result = (struct result){.err = ERR_OVERLOADED,
                                       .retry_after_seconds = 1,
                                       .message = "It came too late to be begun; nothing was done.",

@@ -327,7 +327,6 @@ static void step_fence(struct step *step)
     if (now_ms >= fence->note_at_ms) {
         fence->note_at_ms = now_ms + ORDER_NOTE_MS;
         check->next_offset = fence->next_offset;
-        command->sent.noted_offset = fence->next_offset;
     }
     step->unit.order_checks = check;
 }

@@ -44,14 +44,6 @@ static struct partition *find(struct shared *shared, const char *topic, int32_t 
     return NULL;
 }
 
-static void show_count(struct shared *shared)
-{
-    int64_t count = 0;
-    LIST_FOR_EACH(node, &shared->owner.partitions)
-        count += CONTAINER_OF(node, struct partition, node)->is_assigned;
-    gauge_set(GAUGE_ORDER_PARTITIONS, count);
-}
-
 /* ---- What the broker says ---- */
 
 void owner_on_assigned(void *context, const char *topic, int32_t number)
@@ -66,7 +58,6 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
     partition->retry_at_ms = 0;
     if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
         partition->state = PARTITION_WANTED; /* somebody else may have had it meanwhile */
-    show_count(shared);
 }
 
 void owner_on_revoked(void *context, const char *topic, int32_t number, bool lost)
@@ -81,7 +72,6 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
     partition_drop_waiting(partition); /* they come to whoever has it next */
     if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
         partition->state = PARTITION_WANTED;
-    show_count(shared);
 }
 
 void owner_on_end(void *context, const char *topic, int32_t number)
@@ -145,15 +135,17 @@ static bool bury(struct shared *shared, const struct taken *taken, const char *r
     return true;
 }
 
-static bool is_to_be_tried_again(const struct shared *shared, const struct taken *taken)
+/* Past its deadline too: an earlier try may have done it, and only its key says so. With that looked for, and not found,
+ * it is refused for being late. */
+static bool is_to_be_tried_again(const struct taken *taken)
 {
     const struct command *command = &taken->command;
     switch (command->result.err) {
-    case ERR_OUTCOME_UNKNOWN: /* its key says what became of it */
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_STORE_UNAVAILABLE:
         return true;
     case ERR_OVERLOADED:
-    case ERR_STORE_UNAVAILABLE:
-        return command->sent.deadline_ms == 0 || shared->now_ms <= command->sent.deadline_ms;
+        return !command->sent.is_late;
     default:
         return false;
     }
@@ -196,16 +188,14 @@ static void on_done(struct command *command)
     struct shared *shared = partition->shared;
     shared->owner.taken_count--;
     bool is_fenced = command->sent.is_fenced;
-    bool is_again = !is_fenced && is_to_be_tried_again(shared, taken);
+    bool is_again = !is_fenced && is_to_be_tried_again(taken);
     if (is_fenced) {
         counter_add(COUNTER_ORDER_FENCED, 1);
         partition_fenced(partition);
     }
     if (shared->is_stopped || ((is_fenced || is_again) && !partition->is_assigned)) {
         /* Whoever has the partition next decides and answers it. */
-        list_remove(&taken->node);
-        partition->running_count--;
-        taken_free(taken);
+        partition_drop(partition, taken);
     } else if (is_fenced) {
         command->sent.is_fenced = false;
         partition_put_back(partition,
@@ -234,10 +224,7 @@ static bool give_up(struct shared *shared, struct taken *taken)
 
 static bool give_next(struct shared *shared, struct partition *partition)
 {
-    struct taken *taken = CONTAINER_OF(list_pop(&partition->waiting), struct taken, node);
-    partition->waiting_count--;
-    list_append(&partition->running, &taken->node);
-    partition->running_count++;
+    struct taken *taken = partition_give(partition);
     if (taken->fault != NULL) {
         if (give_up(shared, taken))
             return true;

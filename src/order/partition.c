@@ -103,12 +103,26 @@ bool partition_is_gone(const struct partition *partition)
            partition->running_count == 0;
 }
 
+/* It is not answered here: whatever still is, next_offset does not pass it. */
+static void drop(struct partition *partition, struct taken *taken)
+{
+    list_remove(&taken->node);
+    if (taken->offset < partition->seen_offset)
+        partition->seen_offset = taken->offset;
+    taken_free(taken);
+}
+
 void partition_drop_waiting(struct partition *partition)
 {
-    struct list *node;
-    while ((node = list_pop(&partition->waiting)) != NULL)
-        taken_free(CONTAINER_OF(node, struct taken, node));
+    while (!list_empty(&partition->waiting))
+        drop(partition, CONTAINER_OF(partition->waiting.next, struct taken, node));
     partition->waiting_count = 0;
+}
+
+void partition_drop(struct partition *partition, struct taken *taken)
+{
+    partition->running_count--;
+    drop(partition, taken);
 }
 
 void partition_put_back(struct partition *partition, struct taken *taken)
@@ -128,6 +142,19 @@ void partition_put_back(struct partition *partition, struct taken *taken)
     }
     list_append(before, &taken->node); /* in front of it */
     partition->waiting_count++;
+}
+
+/* Mostly the last; one that is tried again may be older than what the lane has. */
+struct taken *partition_give(struct partition *partition)
+{
+    struct taken *taken = CONTAINER_OF(list_pop(&partition->waiting), struct taken, node);
+    partition->waiting_count--;
+    struct list *after = partition->running.prev;
+    while (after != &partition->running && CONTAINER_OF(after, struct taken, node)->offset > taken->offset)
+        after = after->prev;
+    list_append(after->next, &taken->node); /* in front of what follows it */
+    partition->running_count++;
+    return taken;
 }
 
 static int64_t first_offset(const struct list *commands, int64_t otherwise)

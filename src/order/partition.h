@@ -80,7 +80,11 @@ void partition_skip(struct partition *partition, int64_t offset);  /* everything
 void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
 void partition_fenced(struct partition *partition);                /* another node has claimed it */
 bool partition_is_gone(const struct partition *partition); /* not ours, and nobody has anything of it */
+/* Left to whoever has the partition next: those that wait, or one that the lane had. */
 void partition_drop_waiting(struct partition *partition);
+void partition_drop(struct partition *partition, struct taken *taken);
+/* The first that waits, to the lane. */
+struct taken *partition_give(struct partition *partition);
 /* In its place among those that wait, to be decided once more. */
 void partition_put_back(struct partition *partition, struct taken *taken);
 void partition_forget(struct partition *partition, struct taken *taken); /* it is answered */

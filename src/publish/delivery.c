@@ -44,6 +44,11 @@ struct delivery {
 
 /* ---- The row ---- */
 
+static const struct delivery_metrics *metrics(const struct delivery *delivery)
+{
+    return delivery->config.channel->metrics;
+}
+
 static bool stopping(struct delivery *delivery)
 {
     return delivery_call_is_stopped(&delivery->call);
@@ -191,7 +196,7 @@ static void bury(struct delivery *delivery, const struct dead_event *dead, const
     };
     letter->next = delivery->letters;
     delivery->letters = letter;
-    counter_add(COUNTER_DELIVERIES_DEAD, 1);
+    counter_add(metrics(delivery)->dead, 1);
     uuid_format(&dead->event->id, id);
     log_quote(reason, quoted, sizeof quoted);
     log_write(LOG_ERROR, "a domain event was given up",
@@ -199,13 +204,14 @@ static void bury(struct delivery *delivery, const struct dead_event *dead, const
               dead->tries);
 }
 
-static void count_delivered(const struct delivery_queue *queue, int32_t from, int64_t now_ms)
+static void count_delivered(const struct delivery *delivery, int32_t from, int64_t now_ms)
 {
+    const struct delivery_queue *queue = &delivery->queue;
     for (int32_t i = from; i < queue->at; i++) {
         int64_t age_ms = now_ms - queue->events[i].time_ms;
         histogram_observe(HISTOGRAM_DELIVERY_SECONDS, age_ms > 0 ? (double)age_ms / 1e3 : 0);
     }
-    counter_add(COUNTER_DELIVERIES_DELIVERED, (uint64_t)(queue->at - from));
+    counter_add(metrics(delivery)->delivered, (uint64_t)(queue->at - from));
 }
 
 static void on_outcome(struct delivery *delivery, const struct delivery_outcome *outcome)
@@ -220,11 +226,12 @@ static void on_outcome(struct delivery *delivery, const struct delivery_outcome 
     if (delivery_queue_answer(queue, outcome, now_ms, &dead)) {
         bury(delivery, &dead, outcome->reason, now_ms);
     } else if (queue->at > from) {
-        count_delivered(queue, from, now_ms);
+        count_delivered(delivery, from, now_ms);
     } else if (outcome->answer != ANSWER_DELIVERED) {
         log_quote(outcome->reason, quoted, sizeof quoted);
-        log_write(LOG_WARN, "domain events were not delivered", "\"reason\":\"%s\",\"again_ms\":%lld", quoted,
-                  (long long)(queue->next_ms - now_ms));
+        log_write(LOG_WARN, "domain events were not delivered",
+                  "\"delivery\":\"%s\",\"reason\":\"%s\",\"again_ms\":%lld", delivery->config.channel->name,
+                  quoted, (long long)(queue->next_ms - now_ms));
     }
 }
 
@@ -234,7 +241,7 @@ static void begin_request(struct delivery *delivery, int64_t now_ms)
     int32_t count = delivery_queue_next(queue);
 
     if (queue->tries > 0)
-        counter_add(COUNTER_DELIVERIES_RETRIED, (uint64_t)count);
+        counter_add(metrics(delivery)->retried, (uint64_t)count);
     delivery->config.channel->begin(delivery->config.channel, &queue->events[queue->at], count, now_ms);
     delivery->sending = true;
 }
@@ -258,7 +265,7 @@ static void set_backlog(const struct delivery *delivery, int64_t now_ms)
 {
     const struct delivery_queue *queue = &delivery->queue;
     int64_t age_ms = delivery_queue_is_done(queue) ? 0 : now_ms - queue->events[queue->at].time_ms;
-    gauge_set(GAUGE_DELIVERY_BACKLOG, age_ms > 0 ? age_ms / 1000 : 0);
+    gauge_set(metrics(delivery)->backlog, age_ms > 0 ? age_ms / 1000 : 0);
 }
 
 /* True: all of a page was delivered or given up just now, and the position is behind it. */
@@ -291,7 +298,7 @@ static void lead(struct delivery *delivery)
 {
     bool good = true;
 
-    gauge_set(GAUGE_DELIVERY_LEADER, 1);
+    gauge_set(metrics(delivery)->leader, 1);
     while (good && !stopping(delivery))
         good = lead_turn(delivery);
     delivery->config.channel->cancel(delivery->config.channel);
@@ -303,11 +310,12 @@ static void lead(struct delivery *delivery)
         good = write_row(delivery, &row, clock_now_ms());
     }
     if (!good)
-        log_write(LOG_WARN, "this node no longer delivers domain events", NULL);
+        log_write(LOG_WARN, "this node no longer delivers domain events", "\"delivery\":\"%s\"",
+                  delivery->config.channel->name);
     delivery_queue_fill(&delivery->queue, NULL, 0);
     delivery->letters = NULL;
-    gauge_set(GAUGE_DELIVERY_LEADER, 0);
-    gauge_set(GAUGE_DELIVERY_BACKLOG, 0);
+    gauge_set(metrics(delivery)->leader, 0);
+    gauge_set(metrics(delivery)->backlog, 0);
 }
 
 static void *run(void *context)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The deliverer: follows the change feed and hands its domain events to a
- * channel (a webhook), in order, at least once.
+ * channel (a webhook, a topic of Kafka), in order, at least once. Several may be
+ * on one store, each with a channel, a row and a lease of its own.
  *
  *   store ──follow──▶ changes ──domain_event──▶ queue ──channel──▶ receiver
  *     ▲                                           │
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/metrics.h"
 #include "publish/domain_event.h"
 #include "store/store.h"
 
@@ -49,9 +51,15 @@ struct delivery_outcome {
     char reason[DELIVERY_REASON_SIZE]; /* unless delivered: one phrase */
 };
 
+struct delivery_metrics {
+    enum counter delivered, retried, dead;
+    enum gauge leader, backlog;
+};
+
 /* One request at a time. All but `wake` on the deliverer's thread. */
 struct delivery_channel {
-    const char *name; /* of the delivery's row: "webhook" */
+    const char *name; /* of the delivery's row: "webhook", "kafka" */
+    const struct delivery_metrics *metrics;
     /* Begins. No events: an empty request, which a receiver that is well takes. */
     void (*begin)(struct delivery_channel *channel, const struct domain_event *events, int32_t count,
                   int64_t now_ms);

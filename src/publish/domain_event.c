@@ -40,6 +40,7 @@ struct maker {
     int32_t record_count;
     struct map seats; /* by id → its record: a seat changes at most once in a batch */
     struct buf body;
+    struct buf named; /* ids of the seats that the event names, one after another */
     struct jsonw json;
 };
 
@@ -82,6 +83,7 @@ static void event_open(struct maker *maker, struct domain_event *event, enum dom
     event->id = make_id(maker, ordinal, org_id, entity_id);
     event->time_ms = maker->change->created_ms;
     buf_clear(&maker->body);
+    buf_clear(&maker->named);
     jsonw_begin(json, &maker->body);
     jsonw_object_open(json);
     jsonw_key_text(json, "specversion", "1.0");
@@ -107,6 +109,17 @@ static void event_close(struct maker *maker, struct domain_event *event)
     CHECK(buf_ok(&maker->body));
     event->size = maker->body.size;
     event->body = arena_text_n(maker->arena, maker->body.data, maker->body.size);
+    CHECK(buf_ok(&maker->named));
+    event->seat_count = (int32_t)(maker->named.size / sizeof(struct uuid));
+    event->seats = NULL;
+    if (event->seat_count > 0)
+        event->seats = arena_copy(maker->arena, maker->named.data, maker->named.size);
+}
+
+static void name_seat(struct maker *maker, const struct uuid *seat_id)
+{
+    jsonw_key_uuid(&maker->json, "seat_id", seat_id);
+    buf_put(&maker->named, seat_id, sizeof *seat_id);
 }
 
 /* ---- Seats ---- */
@@ -198,7 +211,7 @@ static void put_seats(struct maker *maker, int32_t at)
         if (!uuid_equal(&row->checkout_id, &records[at].checkout.id))
             continue;
         jsonw_object_open(json);
-        jsonw_key_uuid(json, "seat_id", &row->seat_id);
+        name_seat(maker, &row->seat_id);
         jsonw_key_uuid(json, "hold_id", &row->id);
         jsonw_key_int(json, "price_cents", row->price_cents);
         jsonw_object_close(json);
@@ -222,7 +235,7 @@ static void put_tickets(struct maker *maker, int32_t at)
             continue;
         jsonw_object_open(json);
         jsonw_key_uuid(json, "ticket_id", &row->id);
-        jsonw_key_uuid(json, "seat_id", &row->seat_id);
+        name_seat(maker, &row->seat_id);
         jsonw_key_uuid(json, "hold_id", &row->hold_id);
         jsonw_key_int(json, "price_cents", row->price_cents);
         jsonw_object_close(json);
@@ -299,6 +312,7 @@ bool domain_events_of(const struct store_change *change, struct arena *arena, st
     arena_init(&scratch);
     map_init(&maker.seats);
     buf_init(&maker.body);
+    buf_init(&maker.named);
     bool whole = read_records(&maker, &scratch);
     *out = (struct domain_events){.list = ARENA_ARRAY(arena, struct domain_event, maker.record_count + 1)};
     for (int32_t i = 0; i < maker.record_count; i++) {
@@ -311,6 +325,7 @@ bool domain_events_of(const struct store_change *change, struct arena *arena, st
         out->count += made;
     }
     buf_deinit(&maker.body);
+    buf_deinit(&maker.named);
     map_deinit(&maker.seats);
     arena_deinit(&scratch);
     return whole;

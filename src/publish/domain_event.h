@@ -41,7 +41,9 @@ struct domain_event {
     struct uuid id;
     enum domain_event_type type;
     struct uuid org_id;
-    struct uuid key; /* of the seat or checkout: order is kept per key */
+    struct uuid key;          /* of the seat or checkout: order is kept per key */
+    const struct uuid *seats; /* a checkout's that it names: their order, too, includes it */
+    int32_t seat_count;
     int64_t time_ms;
     const char *body; /* the whole event, JSON, NUL ended */
     size_t size;

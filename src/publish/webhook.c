@@ -241,6 +241,14 @@ static void webhook_destroy(struct delivery_channel *channel)
     free(webhook);
 }
 
+static const struct delivery_metrics metrics = {
+    .delivered = COUNTER_DELIVERIES_DELIVERED,
+    .retried = COUNTER_DELIVERIES_RETRIED,
+    .dead = COUNTER_DELIVERIES_DEAD,
+    .leader = GAUGE_DELIVERY_LEADER,
+    .backlog = GAUGE_DELIVERY_BACKLOG,
+};
+
 enum err webhook_create(const struct webhook_config *config, struct delivery_channel **out)
 {
     struct webhook *webhook = calloc(1, sizeof *webhook);
@@ -249,6 +257,7 @@ enum err webhook_create(const struct webhook_config *config, struct delivery_cha
     CHECK(config->secret_size > 0);
     webhook->channel = (struct delivery_channel){
         .name = "webhook",
+        .metrics = &metrics,
         .begin = webhook_begin,
         .wait = webhook_wait,
         .cancel = webhook_cancel,

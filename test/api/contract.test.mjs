@@ -4,6 +4,7 @@
 // new endpoint is covered the day it is described.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 
 import { fails, ok, send } from '../lib/client.mjs';
@@ -14,6 +15,7 @@ import { openStream } from '../lib/sse.mjs';
 import { uuid } from '../lib/token.mjs';
 import { block, buy, layoutOf, World } from '../lib/world.mjs';
 
+const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'];
 const ROLES = ['buyer', 'agent', 'admin', 'operator'];
 
@@ -101,7 +103,7 @@ function fill(path, ids) {
   return path.replace(/\{([^}]+)\}/g, (_, parameter, at) => {
     const before1 = path.slice(0, at).split('/').filter(Boolean).pop();
     if (/provider/.test(parameter)) return 'simulated';
-    return { events: ids.event, seats: ids.seat, holds: ids.hold, checkouts: ids.checkout, users: ids.user, blocks: ids.block }[before1] ?? ids.event;
+    return { events: ids.event, seats: ids.seat, holds: ids.hold, checkouts: ids.checkout, commands: ids.command, users: ids.user, blocks: ids.block }[before1] ?? ids.event;
   });
 }
 
@@ -137,7 +139,8 @@ describe('contract', { concurrency: 4 }, () => {
     const event = await organization.event();
     const buyer = organization.buyer();
     const hold = await event.hold(buyer, event.seats[0], { cart_token: `cart-${uuid()}` });
-    const second = await event.hold(buyer, event.seats[1]);
+    const key = uuid();
+    const second = ok(await event.reserve(buyer, event.seats[1], {}, { key }), 201);
     const checkout = ok(await event.checkout(buyer, { hold_ids: [second.hold_id] }), 201);
     const paid = await buy(event, organization.buyer(), [event.seats[2]]);
     const { blocks } = ok(await organization.admin.get(event.path));
@@ -148,12 +151,15 @@ describe('contract', { concurrency: 4 }, () => {
       seat2: event.seats[5].seat_id,
       hold: hold.hold_id,
       checkout: checkout.checkout_id,
+      // As the Location of a 202 would name it: an id, and the hash that the answer is kept by.
+      command: `${uuid()}.${sha256(`${buyer.user}\nPOST\n${event.path}/seats/${event.seats[1].seat_id}/reserve\n${key}`)}`,
       user: buyer.user,
       block: blocks[0].block_id ?? blocks[0].id,
     };
     return { organization, event, buyer, ids, checkout, paid };
   };
-  const randomIds = () => Object.fromEntries(['organization', 'event', 'seat', 'seat2', 'hold', 'checkout', 'user', 'block'].map((key) => [key, uuid()]));
+  const randomIds = () => ({ ...Object.fromEntries(['organization', 'event', 'seat', 'seat2', 'hold', 'checkout', 'user', 'block'].map((key) => [key, uuid()])),
+    command: `${uuid()}.${sha256(uuid())}` });
 
   const call = async ({ method, path, name }, caller, ids) => {
     const url = fill(path, ids);
@@ -286,6 +292,7 @@ describe('contract', { concurrency: 4 }, () => {
     const before1 = await picture();
     const own = new Set(['request_id']);
     const shape = (response) => JSON.stringify(response.body ?? null, (key, value) => (own.has(key) ? undefined : value));
+    assert.equal(ok(await victim.buyer.get(`/api/commands/${ids.command}`), 201).checkout_id, null, 'the victim has one of everything');
     let tried = 0;
     for (const entry of operations) {
       if (!entry.path.startsWith('/api/') || entry.role === 'operator') continue;

@@ -33,8 +33,9 @@ POSTGRES_LEFT_OUT = re.compile(r"store:(sqlite|sim|postgres)_")  # of one store 
 POSTGRES_FILES = ["admin", "checkout", "expiry", "idempotency", "race", "reserve", "stream", "walk"]
 POSTGRES_SETTINGS = ["max_connections=400"]
 
-# What runs under ThreadSanitizer: C tests by name, API files by name.
-TSAN_TESTS = re.compile(r"base/(queue|log|metrics)|hot/seatmap|publish/|store/|http/|pay/|order/|lane/|store:")
+# What runs under ThreadSanitizer: C tests by name, API files by name. None that starts librdkafka: it makes its threads
+# with C11's thrd_create(), which gcc 12's ThreadSanitizer does not know and crashes on.
+TSAN_TESTS = re.compile(r"base/(queue|log|metrics)|hot/seatmap|publish/(?!kafka)|store/|http/|pay/|order/(?!kafka)|lane/|store:")
 TSAN_FILES = ["test/api/*race*.test.mjs", "test/api/*stream*.test.mjs", "test/api/*walk*.test.mjs"]
 
 # Seconds, about. Only the order follows from them: a wrong one costs time, never a failure.
@@ -125,7 +126,7 @@ class Stages:
 
     async def binary_built(self, stage):
         """The server comes first: what needs it alone starts while the tests are compiled."""
-        return await self.built(stage, "asan", "holdfast", "test/sim/sim")
+        return await self.built(stage, "asan", "holdfast", "test/sim/sim", "test/kafka-mock")
 
     async def programs_built(self, stage):
         return await self.binary_built(stage) and await self.built(stage, "asan", "all", "meson-test-prereq")

@@ -106,6 +106,7 @@ export class Traffic {
         await pause(30);
         continue;
       }
+      answer = await this.settled(answer, user);
       this.count(action, answer);
       this.times.push([Date.now(), Date.now() - began, action, answer.status]);
       const code = answer.body?.error?.code;
@@ -118,6 +119,21 @@ export class Traffic {
       return answer;
     }
     return undefined;
+  }
+
+  /** With a broker: the answer that came later than its caller could wait, from any node. The 202 itself if it never does. */
+  async settled(answer, user) {
+    const location = answer.headers.location;
+    for (let attempt = 0; answer.status === 202 && location !== undefined && attempt < 400; attempt++) {
+      await pause(100);
+      const node = this.targets[Math.floor(this.next() * this.targets.length)];
+      const later = await this.nodes.at(this.nodes.list.indexOf(node), user).send('GET', location, undefined, { limitMs: ATTEMPT_LIMIT_MS, via: this.agent }).catch(() => undefined);
+      if (later === undefined || TROUBLE.has(later.status)) continue;
+      if (later.body?.error?.code === 'command_not_found') return { ...answer, status: 503 }; // it was refused, or never came: again, with its key
+      if (later.status !== 202) return later;
+      if (later.headers.location === undefined) return later; // a payment that is not settled yet
+    }
+    return answer;
   }
 
   /** One buyer, one or two seats, one fate. */

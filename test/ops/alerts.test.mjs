@@ -14,7 +14,9 @@ const SEVERITIES = ['critical', 'warning', 'info'];
 // By name, so that none is lost in a change.
 const PROMISED = ['HoldfastFallback', 'HoldfastSuccessRateLow', 'HoldfastConflicts', 'HoldfastReleaseFailures', 'HoldfastInvalidationSlow',
   'HoldfastOrphanedHolds', 'HoldfastDoubleReleases', 'HoldfastRetriesExhausted', 'HoldfastExtensionFailures', 'HoldfastLockTimeouts',
-  'HoldfastReaperSilent'];
+  'HoldfastReaperSilent', 'HoldfastBrokerDown', 'HoldfastCommandsNotStored', 'HoldfastPartitionsUnowned', 'HoldfastOrderLag', 'HoldfastPendingAnswers',
+  'HoldfastLateReserves', 'HoldfastOrderRetries', 'HoldfastRebalancing', 'HoldfastCommandsFenced', 'HoldfastCommandsDead', 'HoldfastProduceSlow',
+  'HoldfastRoundTripSlow'];
 
 describe('promtool', () => {
   it('finds the rules sound', () => {

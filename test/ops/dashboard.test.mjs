@@ -86,7 +86,9 @@ describe('the dashboard', () => {
     for (const name of ['hold_attempts_total', 'hold_success_total', 'hold_conflict_total', 'tier_decisions_total', 'breaker_state', 'fallback_total',
       'warm_round_seconds', 'batch_size', 'commit_seconds', 'command_seconds', 'queue_depth', 'reaper_runs_total', 'releases_total', 'holds_active',
       'holds_overdue', 'invalidation_seconds', 'feed_changes_total', 'deliveries_total', 'delivery_backlog_seconds', 'payment_seconds',
-      'stream_readers']) {
+      'stream_readers', 'order_lag', 'order_partitions', 'order_pending', 'order_pending_answers_total', 'order_sent_total', 'order_taken_total',
+      'order_redelivered_total', 'order_fenced_total', 'order_late_total', 'order_dead_letters_total', 'order_produce_seconds',
+      'order_commit_seconds', 'order_round_seconds', 'broker_up', 'broker_errors_total', 'broker_partitions_total']) {
       assert.ok(shown.includes(`holdfast_${name}`), name);
     }
   });

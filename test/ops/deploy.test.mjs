@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
 
 import { binary, run, tempDir } from '../lib/server.mjs';
@@ -13,6 +13,7 @@ import { anchorsOf, path, read, readYaml, tool } from './lib/files.mjs';
 
 const METRICS_PORT = '9464';
 const HTTP_PORT = '8080';
+const DROP_INS = ['ops/systemd/webhook.conf', 'ops/systemd/order.conf'];
 const DRAIN_SECONDS = 30; // two addresses and the lane, 10 s each
 
 const help = run(['serve', '--help']).stdout;
@@ -20,6 +21,7 @@ const flags = new Set([...help.matchAll(/^ +--([a-z-]+)/gm)].map(([, name]) => n
 const variables = new Set([...flags].map((name) => `HOLDFAST_${name.toUpperCase().replaceAll('-', '_')}`));
 const compose = readYaml('ops/container/compose.yaml');
 const { node } = compose.services;
+const overlay = readYaml('ops/container/compose.kafka.yaml');
 const containerfile = read('ops/container/Containerfile').replaceAll('\\\n', ' ');
 const unit = read('ops/systemd/holdfast.service');
 const variablesIn = (text) => [...text.matchAll(/\b(HOLDFAST_[A-Z_]+)\s*[=:]/g)].map(([, name]) => name);
@@ -31,8 +33,8 @@ describe('options', () => {
     for (const name of ['listen', 'store', 'warm', 'config', 'metrics-listen']) assert.ok(flags.has(name), name);
   });
 
-  for (const file of ['ops/systemd/holdfast.service', 'ops/systemd/webhook.conf', 'ops/systemd/holdfast.env', 'ops/container/Containerfile',
-    'ops/container/compose.yaml']) {
+  for (const file of ['ops/systemd/holdfast.service', 'ops/systemd/webhook.conf', 'ops/systemd/order.conf', 'ops/systemd/holdfast.env',
+    'ops/container/Containerfile', 'ops/container/compose.yaml', 'ops/container/compose.kafka.yaml']) {
     it(`set by ${file} exist`, () => {
       const found = variablesIn(read(file));
       assert.ok(found.length > 0);
@@ -70,7 +72,7 @@ describe('the operations page', () => {
 
   it('has a way out of every disaster', () => {
     for (const title of ['Redis lost completely', 'PostgreSQL lost', 'PostgreSQL lock timeouts', 'Redis and PostgreSQL lost together',
-      'Reaper fails, holds pile up', 'A node lost', 'Network split', 'Clock skew', 'A stuck seat', 'Disk full']) {
+      'Reaper fails, holds pile up', 'Kafka lost', 'A partition stands still', 'A node lost', 'Network split', 'Clock skew', 'A stuck seat', 'Disk full']) {
       assert.ok(page.includes(`\n### ${title}\n`), title);
     }
   });
@@ -87,7 +89,7 @@ describe('the systemd unit', () => {
   });
 
   it('hands secrets over as credentials that are then read', () => {
-    for (const text of [unit, read('ops/systemd/webhook.conf')]) {
+    for (const text of [unit, ...DROP_INS.map(read)]) {
       const loaded = setting(text, 'LoadCredential').map((value) => value.split(':')[0]);
       const used = setting(text, 'Environment').flatMap((value) => [...value.matchAll(/%d\/([\w-]+)/g)].map(([, name]) => name));
       assert.ok(loaded.length > 0);
@@ -105,7 +107,7 @@ describe('the systemd unit', () => {
     symlinkSync(binary, program);
     writeFileSync(join(directory, 'holdfast.service'), unit.replace('/usr/local/bin/holdfast', program));
     mkdirSync(join(directory, 'holdfast.service.d'));
-    cpSync(path('ops/systemd/webhook.conf'), join(directory, 'holdfast.service.d/webhook.conf'));
+    for (const file of DROP_INS) cpSync(path(file), join(directory, 'holdfast.service.d', basename(file)));
     const { status, output } = tool('systemd-analyze', ['verify', '--man=no', join(directory, 'holdfast.service')]);
     const ours = output.split('\n').filter((line) => line.includes('holdfast.service')).join('\n');
     assert.equal(ours, '', 'no complaint about it');
@@ -167,7 +169,7 @@ describe('the compose file', () => {
   });
 
   it('has no password in it', () => {
-    assert.doesNotMatch(read('ops/container/compose.yaml'), /(password|secret)[A-Z_]*: *"?(?!\/run\/secrets\/)[^\s"]/i);
+    for (const file of ['ops/container/compose.yaml', 'ops/container/compose.kafka.yaml']) assert.doesNotMatch(read(file), /(password|secret)[A-Z_]*: *"?(?!\/run\/secrets\/)[^\s"]/i);
   });
 
   it('lets a node drain', () => {
@@ -209,5 +211,43 @@ describe('the compose file', () => {
     const conf = first['holdfast.conf'];
     assert.ok(conf.includes(first['postgres-password']) && conf.includes(first['redis-password']));
     assert.ok(first['redis.conf'].includes(first['redis-password']));
+  });
+});
+
+describe('the compose file for Kafka', () => {
+  const { kafka } = overlay.services;
+  const brokers = /^kafka:\/\/(.+)$/.exec(overlay.services.node.environment.HOLDFAST_ORDER)[1].split(',');
+
+  it('changes the node and adds a broker, with a health check that it waits for', () => {
+    assert.deepEqual(Object.keys(overlay.services).sort(), ['kafka', 'node']);
+    assert.equal(overlay.services.node.scale, '3');
+    assert.deepEqual(overlay.services.node.depends_on, { kafka: { condition: 'service_healthy' } });
+    assert.ok(kafka.healthcheck.test.length > 0);
+    assert.match(kafka.image, /^apache\/kafka:\d/);
+  });
+
+  it('has a broker that listens, and says it does, where the nodes look for it', () => {
+    const advertised = kafka.environment.KAFKA_ADVERTISED_LISTENERS.split(',').map((listener) => listener.split('://')[1]);
+    assert.deepEqual(brokers, advertised);
+    const protocols = new Map(kafka.environment.KAFKA_LISTENER_SECURITY_PROTOCOL_MAP.split(',').map((pair) => pair.split(':')));
+    const listeners = kafka.environment.KAFKA_LISTENERS.split(',').map((listener) => listener.split('://'));
+    for (const [name] of listeners) assert.ok(protocols.has(name), name);
+    for (const broker of brokers) {
+      const [host, port] = broker.split(':');
+      assert.ok(host in overlay.services, host);
+      assert.ok(listeners.some(([, address]) => address === `:${port}`), broker);
+      assert.equal(kafka.healthcheck.test.at(-1), `127.0.0.1:${port}`);
+    }
+    const [, controllerPort] = /^1@localhost:(\d+)$/.exec(kafka.environment.KAFKA_CONTROLLER_QUORUM_VOTERS);
+    const controller = listeners.find(([name]) => name === kafka.environment.KAFKA_CONTROLLER_LISTENER_NAMES);
+    assert.equal(controller[1], `:${controllerPort}`);
+    assert.ok(!kafka.ports, 'the broker has no password, so it is not for the outside');
+  });
+
+  it('agrees with the file it is laid over: networks, and a volume where its log is', () => {
+    for (const network of kafka.networks) assert.ok(network in compose.networks, network);
+    const mounts = new Map(kafka.volumes.map((volume) => volume.split(':').reverse()));
+    const volume = mounts.get(kafka.environment.KAFKA_LOG_DIRS);
+    assert.ok(volume in overlay.volumes && !(volume in compose.volumes), volume);
   });
 });

@@ -2,6 +2,7 @@
  * What the simulated users do: all that buyers, agents and admins can ask for,
  * with ids that are fresh, old, somebody else's or nobody's. What may end a
  * promise is noted when it is asked for, for its answer may never come. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +34,25 @@ static struct uuid remembered(struct world *world, const struct uuid *ids, int32
 static const char *random_cart(struct world *world, struct command *command)
 {
     static const char *const carts[] = {"a basket", "another basket", "a third basket, with a long name"};
+    if (world->log != NULL) { /* one of its own, by which its holds are known */
+        char text[32];
+        snprintf(text, sizeof(text), "basket %lld", (long long)++world->basket_count);
+        return arena_text(command->arena, text);
+    }
     if (pick(world, 2) == 0)
         return NULL;
     return arena_text(command->arena, carts[pick(world, COUNT_OF(carts))]);
+}
+
+static const char *somebodys_cart(struct world *world, struct command *command)
+{
+    if (world->log == NULL)
+        return random_cart(world, command);
+    char text[32];
+    int64_t back = (int64_t)pick(world, 30);
+    snprintf(text, sizeof(text), "basket %lld",
+             (long long)(back < world->basket_count ? world->basket_count - back : 1));
+    return arena_text(command->arena, text);
 }
 
 /* ---- What may end a promise ---- */
@@ -142,6 +159,7 @@ static void ask_burst(struct world *world, const struct uuid *user_id)
         command->hold_seats.seat_ids = ARENA_NEW(command->arena, struct uuid);
         command->hold_seats.seat_ids[0] = event->seats[(first + i) % event->seat_count].row.id;
         command->hold_seats.count = 1;
+        command->hold_seats.cart_token = world->log != NULL ? random_cart(world, command) : NULL;
         world_post(world, command);
     }
 }
@@ -162,6 +180,7 @@ static void ask_again(struct world *world, const struct uuid *user_id)
     command->hold_seats.seat_ids[0] =
         world_event(world, &promise->event_id)->seats[promise->seat_index].row.id;
     command->hold_seats.count = 1;
+    command->hold_seats.cart_token = world->log != NULL ? random_cart(world, command) : NULL;
     world_post(world, command);
 }
 
@@ -217,7 +236,7 @@ static void ask_checkout(struct world *world, const struct uuid *user_id)
         command->checkout_start.hold_ids[0] = remembered(world, world->hold_ids, world->hold_id_count);
         command->checkout_start.hold_count = 1;
     } else if (pick(world, 3) == 0) {
-        command->checkout_start.cart_token = random_cart(world, command);
+        command->checkout_start.cart_token = somebodys_cart(world, command);
     }
     maybe_other_actor(world, command);
     maybe_key(world, command);
@@ -310,6 +329,8 @@ void action_random(struct world *world)
 {
     const struct uuid *user_id = &world->users[pick(world, WORLD_USER_COUNT)];
     uint64_t what = pick(world, 100);
+    if (world->log != NULL && pick(world, 30) == 0)
+        letters_ask(world);
     if (what < 26)
         ask_seats(world, user_id);
     else if (what < 28)

@@ -30,7 +30,7 @@ static void remember(struct uuid *ids, int32_t *count, const struct uuid *id)
 /* Of one of several nodes: is what it answered with still to be expected of the tables, to the letter? */
 static bool nothing_happened_since(const struct world *world, const struct command *command)
 {
-    return !world->shared || world->tables->commit_count == question_of(command)->commit_count;
+    return !world->loose || world->tables->commit_count == question_of(command)->commit_count;
 }
 
 /* ---- Holds ---- */
@@ -64,7 +64,7 @@ static void check_exclusive(struct world *world, const struct hold_view *view)
             continue;
         if (other->given_back || other->may_have_ended || other->held_until_ms <= view->row.created_ms)
             continue;
-        if (world->shared && was_renewed(world, other))
+        if (world->loose && was_renewed(world, other))
             continue;
         world_fail(world, "a seat was promised to somebody while another's promise held");
     }
@@ -76,7 +76,7 @@ static void check_exclusive(struct world *world, const struct hold_view *view)
 static bool is_so(const struct world *world, const struct command *command, const struct hold_row *said,
                   const struct hold_row *stored)
 {
-    if (!world->shared)
+    if (!world->loose)
         return stored->state == HOLD_ACTIVE && stored->held_until_ms == said->held_until_ms;
     if (stored->state == HOLD_ACTIVE)
         return stored->held_until_ms >= said->held_until_ms;
@@ -90,16 +90,21 @@ static void promise_hold(struct world *world, const struct command *command, con
     const struct sim_hold *stored = world_hold(world, &row->id);
     if (stored == NULL)
         world_fail(world, "a hold was acknowledged that the store does not have");
-    if (!uuid_equal(&row->user_id, &command->actor.for_user_id) && command->kind != COMMAND_HOLD_EXTEND)
+    bool is_extension =
+        (command->kind == COMMAND_ANSWER_GET ? command->result.kind : command->kind) == COMMAND_HOLD_EXTEND;
+    if (!uuid_equal(&row->user_id, &command->actor.for_user_id) && !is_extension)
         world_fail(world, "a user was given somebody else's hold");
     /* One of several may have been theirs before, and changed while the others were committed. */
-    bool is_now = !command->has_key && command->result.hold_count == 1;
+    bool is_now = !question_of(command)->gave_key && command->result.hold_count == 1 &&
+                  command->kind != COMMAND_ANSWER_GET;
     if (is_now && !is_so(world, command, row, &stored->row))
         world_fail(world, "a hold was acknowledged that is not so in the store");
     const struct sim_checkout *checkout = world_checkout(world, &stored->row.checkout_id);
     bool paying = checkout != NULL && checkout->row.state == CHECKOUT_PROCESSING;
-    bool was_paying = world->shared && stored->row.state != HOLD_ACTIVE;
-    if (is_now && !paying && !was_paying && row->held_until_ms <= command->result.now_ms)
+    bool was_paying = world->loose && stored->row.state != HOLD_ACTIVE;
+    int64_t decided_ms =
+        world->log == NULL ? command->result.now_ms : question_of(command)->asked_ms - WORLD_SKEW_MS_MAX;
+    if (is_now && !paying && !was_paying && row->held_until_ms <= decided_ms)
         world_fail(world, "a hold that had run out was given as an answer");
     struct promise *promise = map_get(&world->promises, &row->id);
     if (promise == NULL) {
@@ -279,7 +284,7 @@ static void check_own_seat(struct world *world, const struct command *command, c
         return;
     const struct sim_hold *hold = world_hold(world, &seat->row.hold_id);
     if (!uuid_equal(&hold->row.user_id, &command->actor.for_user_id) ||
-        hold->row.held_until_ms <= world->now_ms + WORLD_SKEW_MS_MAX * world->shared)
+        hold->row.held_until_ms <= world->now_ms + WORLD_SKEW_MS_MAX * world->loose)
         return;
     if (world->now_ms - hold->row.created_ms < seen_lag_ms(world, question_of(command)->node))
         return;
@@ -330,11 +335,11 @@ static void check_best_refused(struct world *world, const struct command *comman
 static void check_refused(struct world *world, const struct command *command)
 {
     enum err err = command->result.err;
-    if (command->has_key)
+    if (question_of(command)->gave_key)
         return;
     bool failed = command->kind == COMMAND_CHECKOUT_COMPLETE && err == ERR_PAYMENT_FAILED;
     enum checkout_state state = failed ? world_checkout(world, &command->id)->row.state : CHECKOUT_FAILED;
-    bool money_came_late = world->shared && state == CHECKOUT_COMPLETED;
+    bool money_came_late = world->loose && state == CHECKOUT_COMPLETED;
     if (state != CHECKOUT_FAILED && !money_came_late)
         world_fail(world, "a payment was said to have failed that has not");
     if (command->kind != COMMAND_HOLD_SEATS && command->kind != COMMAND_HOLD_BEST)
@@ -400,7 +405,7 @@ static void check_key(struct world *world, const struct command *command)
 static void check_foreign(struct world *world, const struct command *command)
 {
     int status = err_http_status(command->result.err);
-    bool in_progress = command->has_key && status == 409; /* of their own doing */
+    bool in_progress = question_of(command)->gave_key && status == 409; /* of their own doing */
     if (status != 404 && status < 500 && !in_progress)
         world_fail(world, "another organization was told of something of ours");
 }
@@ -432,6 +437,16 @@ static void check_success(struct world *world, const struct command *command)
     }
 }
 
+/* An answer that came late is a promise from now on. */
+static void check_told(struct world *world, const struct command *command)
+{
+    enum command_kind kind = command->result.kind;
+    bool is_grant = kind == COMMAND_HOLD_SEATS || kind == COMMAND_HOLD_BEST || kind == COMMAND_HOLD_EXTEND;
+    for (int32_t i = 0; i < command->result.hold_count && is_grant; i++)
+        promise_hold(world, command, &command->result.holds[i]);
+    check_tickets(world, &command->result);
+}
+
 void answer_check(struct world *world, struct command *command)
 {
     enum err err = command->result.err;
@@ -441,7 +456,14 @@ void answer_check(struct world *world, struct command *command)
     world->refused += status >= 400 && status < 500;
     if (err == ERR_INTERNAL)
         world_fail(world, "internal_error");
-    if (command->has_key)
+    if (world->log != NULL && letters_answered(world, command))
+        return;
+    if (command->kind == COMMAND_ANSWER_GET) {
+        if (letters_told(world, command))
+            check_told(world, command);
+        return;
+    }
+    if (question_of(command)->gave_key)
         check_key(world, command);
     if (command->kind == COMMAND_PAYMENT_SETTLED || command->kind == COMMAND_REFUND_SETTLED)
         gateway_heard(world, command);

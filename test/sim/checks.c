@@ -270,6 +270,7 @@ void check_step(struct world *world)
     check_seats(world);
     check_promises(world);
     memory_check(world);
+    letters_check_step(world);
     if (world->step % 16 != 0)
         return;
     check_checkouts(world);
@@ -278,6 +279,7 @@ void check_step(struct world *world)
     check_overdue(world);
     registry_check_locks(world);
     gateway_check(world, false);
+    letters_check_holds(world);
 }
 
 /* ---- At rest ---- */

@@ -18,6 +18,24 @@ static void node_nudged(void *context)
     lane_nudge(node->lane);
 }
 
+static void begin_order(struct node *node, const struct uuid *node_id)
+{
+    struct world *world = node->world;
+    struct order_shared_config config = {
+        .lane = node->lane,
+        .store = node->store,
+        .broker = sim_log_attach(world->log, node->index),
+        .node_id = *node_id,
+        .node_name = sim_log_node_name(node->index),
+        .topic_per_event = world->topic_per_event,
+        .partition_count = world->log->partition_count,
+        .now_ms = world->now_ms + node->skew_ms,
+        .seed = rng_next(&world->rng) | 1,
+    };
+    enum err err = order_shared_create(&config, &node->order);
+    CHECK(err == ERR_OK);
+}
+
 void node_begin(struct node *node)
 {
     struct world *world = node->world;
@@ -47,15 +65,24 @@ void node_begin(struct node *node)
     err = lane_create(&config, world->now_ms + node->skew_ms, &node->lane, why, sizeof(why));
     if (err != ERR_OK)
         world_fail(world, why);
+    if (world->log != NULL)
+        begin_order(node, &config.node_id);
 }
 
 void node_end(struct node *node)
 {
     node->crashing = true;
+    if (node->order != NULL)
+        sim_log_kill(node->world->log, node->index);
     warm_destroy(node->warm); /* rounds under way fail, and what waited for them goes to the store or not */
     node->warm = NULL;
     sim_store_crash(node->store);
+    order_stop(node->order);
     lane_destroy(node->lane);
+    order_destroy(node->order);
+    node->order = NULL;
+    if (node->world->log != NULL)
+        letters_sender_died(node);
     directory_destroy(node->directory);
     node->crashing = false;
     CHECK(node->in_flight == 0);
@@ -66,6 +93,7 @@ void node_post(struct node *node, struct command *command)
     struct world *world = node->world;
     struct question *question = question_of(command);
     question->node = node;
+    question->gave_key = command->has_key;
     question->asked_ms = world->now_ms;
     question->commit_count = world->tables->commit_count;
     world->posted++;

@@ -34,10 +34,14 @@ void seen_update(struct world *world)
 
 int64_t seen_lag_ms(const struct world *world, const struct node *node)
 {
-    if (!world->shared)
+    if (!world->loose)
         return 0;
-    bool just_woke_up = world->now_ms - node->thawed_ms < WORLD_LAG_MS_MAX;
-    return just_woke_up ? INT64_MAX / 2 : WORLD_LAG_MS_MAX;
+    int64_t lag_ms = WORLD_LAG_MS_MAX + (world->log != NULL ? WORLD_ROUND_MS_MAX : 0);
+    bool just_woke_up = world->now_ms - node->thawed_ms < lag_ms;
+    for (int32_t i = 0; i < world->node_count && world->log != NULL;
+         i++) /* any of them may have decided it */
+        just_woke_up = just_woke_up || world->now_ms - world->nodes[i].thawed_ms < lag_ms;
+    return just_woke_up ? INT64_MAX / 2 : lag_ms;
 }
 
 bool seen_lately(struct world *world, const struct node *node, const struct sim_event *event,
@@ -50,7 +54,7 @@ bool seen_lately(struct world *world, const struct node *node, const struct sim_
         if (event->seats[i].row.state == state)
             return true;
         int64_t at_ms = which >= 0 ? world->seen[which].state_ms[i][state] : world->now_ms;
-        return at_ms != 0 && world->now_ms - at_ms <= seen_lag_ms(world, node) && world->shared;
+        return at_ms != 0 && world->now_ms - at_ms <= seen_lag_ms(world, node) && world->loose;
     }
     return false;
 }

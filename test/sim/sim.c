@@ -29,6 +29,7 @@ static void rest(struct world *world)
     run_for(world, 240 * 1000);
     check_quiet(world);
     registry_check(world);
+    letters_check_rest(world);
 }
 
 /* Long enough that every node knows everything; not so long that people have given their seats back. */
@@ -70,6 +71,8 @@ static void one_step(struct world *world)
         weather_freeze(world);
     } else if (what < 37) {
         weather_flush(world);
+    } else if (what < 49 && world->log != NULL) {
+        weather_group(world);
     } else if (what < 2000) {
         action_random(world);
     } else {

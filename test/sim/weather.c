@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What goes wrong: stores that fail, answers that are lost, nodes that are
  * killed or stop for a while. Each node has its own weather. */
+#include "base/limits.h"
+#include "lane/lane_int.h"
 #include "world.h"
 
 enum { FREEZE_MS_MAX = 90000 }; /* longer than a hold lives with every extension */
@@ -41,6 +43,36 @@ static void change_redis(struct world *world)
     warm_sim_set_away(world->redis, rng_below(&world->rng, 6) == 0);
 }
 
+static void change_log(struct world *world)
+{
+    bool bad = rng_below(&world->rng, 3) == 0;
+    struct sim_log_faults faults = {
+        .full = bad ? 20 : 1,
+        .not_stored = bad ? 60 : 3,
+        .unknown = bad ? 80 : 5,
+        .lose_reply = bad ? 150 : 5,
+        .reply_twice = bad ? 150 : 10,
+        .forget = bad ? 700 : 200,
+        .delay_ms_max = bad ? 1500 : 10,
+        .send_ms_max = ORDER_SEND_MS_MAX,
+        .news_ms_max = bad ? 6000 : 500,
+    };
+    sim_log_set_faults(world->log, &faults);
+}
+
+void weather_group(struct world *world)
+{
+    if (world->log == NULL || world->fine)
+        return;
+    uint64_t what = rng_below(&world->rng, 4);
+    if (what == 0)
+        sim_log_rebalance(world->log);
+    else if (what == 1)
+        sim_log_spoil(world->log);
+    else
+        sim_log_expire(world->log, node_any(world)->index);
+}
+
 void weather_flush(struct world *world)
 {
     if (world->redis != NULL && !world->fine)
@@ -60,6 +92,8 @@ void weather_change(struct world *world)
         change_store(&world->nodes[i]);
     if (world->redis != NULL)
         change_redis(world);
+    if (world->log != NULL)
+        change_log(world);
 }
 
 void weather_fine(struct world *world)
@@ -75,9 +109,25 @@ void weather_fine(struct world *world)
         warm_sim_set_faults(world->redis, &calm);
         warm_sim_set_away(world->redis, false);
     }
+    if (world->log != NULL) {
+        struct sim_log_faults calm = {.delay_ms_max = 3, .send_ms_max = 3, .news_ms_max = 3};
+        sim_log_set_faults(world->log, &calm);
+    }
     world->fine = true;
     world->quiet = true;
     world->fine_ms = world->now_ms;
+}
+
+/* It gives its partitions to the others first, and goes on for a while with what it has. */
+static void stop_orderly(struct node *node)
+{
+    struct world *world = node->world;
+    node->lane->router.leave(node->lane->router.context);
+    for (int64_t end_ms = world->now_ms + (int64_t)rng_below(&world->rng, 3000); world->now_ms < end_ms;
+         world->now_ms += 20) {
+        world_step(world);
+        letters_check_step(world);
+    }
 }
 
 void weather_restart(struct world *world)
@@ -85,6 +135,8 @@ void weather_restart(struct world *world)
     struct node *node = node_any(world);
     world->restarts++;
     world->fine_ms = world->now_ms;
+    if (world->log != NULL && rng_below(&world->rng, 2) == 0)
+        stop_orderly(node);
     node_end(node);
     gateway_forget_some(node);
     if (!world->shared)

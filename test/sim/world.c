@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "lane/lane_int.h"
 
 enum { STRIDE_MS = 250 };
 
@@ -83,6 +84,8 @@ static void turn(struct world *world, uint64_t slow_in)
     sim_store_set_now(world->nodes[0].store, world->now_ms);
     if (world->redis != NULL)
         warm_sim_set_now(world->redis, world->now_ms);
+    if (world->log != NULL)
+        sim_log_set_now(world->log, world->now_ms);
     gateway_turn(world);
     int32_t first = (int32_t)rng_below(&world->rng, (uint64_t)world->node_count);
     for (int32_t i = 0; i < world->node_count; i++) {
@@ -126,6 +129,9 @@ void world_advance(struct world *world)
     int64_t redis_ms = world->redis != NULL ? warm_sim_next_ms(world->redis) : INT64_MAX;
     if (redis_ms > world->now_ms && redis_ms < next)
         next = redis_ms;
+    int64_t log_ms = world->log != NULL ? sim_log_next_ms(world->log) : INT64_MAX;
+    if (log_ms > world->now_ms && log_ms < next)
+        next = log_ms;
     int64_t step = (int64_t)rng_below(&world->rng, rng_below(&world->rng, 20) == 0 ? 20000 : 40);
     if (next < world->now_ms + step && rng_below(&world->rng, 4) != 0)
         step = next - world->now_ms;
@@ -145,10 +151,11 @@ static int32_t in_flight(const struct world *world)
 bool world_is_idle(const struct world *world)
 {
     for (int32_t i = 0; i < world->node_count; i++) {
-        if (!lane_is_idle(world->nodes[i].lane))
+        const struct lane *lane = world->nodes[i].lane;
+        if (!lane_is_idle(lane) || (world->log != NULL && !lane->router.is_idle(lane->router.context)))
             return false;
     }
-    return in_flight(world) == 0;
+    return in_flight(world) == 0 && (world->log == NULL || sim_log_is_settled(world->log));
 }
 
 void world_run_until_answered(struct world *world)
@@ -233,6 +240,13 @@ static void make_nodes(struct world *world)
         warm_sim_set_now(world->redis, world->now_ms);
     }
     world->tables = sim_store_tables(world->nodes[0].store);
+    if (world->shared ? kind / 2 % 2 == 1 : kind % 4 == 2) {
+        world->log = sim_log_create(rng_next(&world->rng), 1 + (int32_t)rng_below(&world->rng, 8));
+        world->topic_per_event = rng_below(&world->rng, 4) == 0;
+        sim_log_set_now(world->log, world->now_ms);
+    }
+    world->loose = world->shared || world->log != NULL;
+    letters_init(world);
 }
 
 void world_init(struct world *world, uint64_t seed)
@@ -270,6 +284,9 @@ void world_deinit(struct world *world)
         store_close(world->nodes[i].store);
     if (world->redis != NULL)
         warm_sim_destroy(world->redis);
+    letters_deinit(world);
+    if (world->log != NULL)
+        sim_log_destroy(world->log);
     gateway_deinit(world);
     size_t position = 0;
     struct promise *promise;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A simulated world: one to three nodes, each with the real lane, rules and hot
  * tier, all on one thread; a simulated store that they share, clocks, a gateway
- * and users who ask any of them. Everything that happens is drawn from one seed,
- * so a run can be replayed exactly. */
+ * and users who ask any of them; in some worlds a broker, through which commands
+ * go to the node that decides for their block. Everything that happens is drawn
+ * from one seed, so a run can be replayed exactly. */
 #ifndef HOLDFAST_TEST_SIM_WORLD_H
 #define HOLDFAST_TEST_SIM_WORLD_H
 
@@ -11,8 +12,10 @@
 
 #include "base/map.h"
 #include "base/rng.h"
+#include "broker.h"
 #include "hot/directory.h"
 #include "lane/lane.h"
+#include "order/order.h"
 #include "store/sim/sim.h"
 #include "warm/sim/sim.h"
 
@@ -23,6 +26,7 @@ enum {
     WORLD_SEAT_COUNT_MAX = 64,
     WORLD_HOLD_MEMORY = 64,
     WORLD_KEY_COUNT = 4,
+    WORLD_PENDING_MEMORY = 16,
     WORLD_RATE_HOLDS = 6, /* of the second event; the first has no rate limit */
     WORLD_RATE_SECONDS = 30,
     WORLD_GRACE_SECONDS_MIN = 1, /* no event's grace is ever shorter … */
@@ -31,6 +35,8 @@ enum {
     /* What a node knows of the others may be so old when the change feed is slow, its questions fail and Redis loses
      * what it was told. A node that was stopped may be older still. */
     WORLD_LAG_MS_MAX = 20000,
+    /* An answer through the broker is so much older when it comes; after that its caller is told 202. */
+    WORLD_ROUND_MS_MAX = 8000,
 };
 
 /* What a user was told: the other side of "durable before acknowledged". */
@@ -54,6 +60,7 @@ struct node {
     struct warm *warm; /* or NULL */
     struct directory *directory;
     struct lane *lane;
+    struct order *order;     /* or NULL: it decides everything itself */
     int64_t skew_ms;         /* its clock is wrong by so much */
     int64_t frozen_until_ms; /* it has no turns before; then it goes on with what it remembers */
     int64_t thawed_ms;       /* when it was last held up: by that, or by a commit whose outcome was lost */
@@ -68,6 +75,7 @@ struct question {
     struct command command;
     struct arena arena;
     struct node *node;
+    bool gave_key; /* its caller did; the order makes one for every command */
     int64_t asked_ms;
     int64_t commit_count; /* of the tables, then */
 };
@@ -106,7 +114,10 @@ struct world {
     int64_t step;
     struct node nodes[WORLD_NODE_COUNT_MAX];
     int32_t node_count;
-    bool shared;                     /* there are several */
+    bool shared;         /* there are several */
+    struct sim_log *log; /* the broker's; NULL: every node decides what it is asked */
+    bool topic_per_event;
+    bool loose;                      /* an answer may be of a moment ago: there are several, or a broker */
     const struct sim_tables *tables; /* what is committed */
     struct warm_sim *redis;          /* or NULL: they have none */
     struct seen seen[WORLD_EVENT_COUNT];
@@ -132,6 +143,15 @@ struct world {
     int64_t fine_ms;      /* … since then */
     int64_t steady_ms;    /* all nodes use Redis since then, and nothing is lost */
     bool quiet;           /* and no new commands: everything must come to rest */
+    /* Commands that went through the broker: letters.c */
+    struct map letters;        /* id → struct letter, since the last rest */
+    struct map letters_by_key; /* those whose key was made */
+    struct list mails;
+    struct map started; /* checkouts that a command's answer names */
+    struct uuid pendings[WORLD_PENDING_MEMORY];
+    int64_t basket_count;
+    bool at_rest; /* nothing is pending any more */
+    int64_t sent, pending;
     /* What happened, for the closing line */
     int64_t posted, granted, refused, failed, unknown, restarts, freezes, sold;
 };
@@ -167,6 +187,7 @@ void weather_fine(struct world *world);    /* no faults from now on, and everybo
 void weather_restart(struct world *world); /* a node is killed, and started again from what was committed */
 void weather_flush(struct world *world);   /* Redis forgets everything */
 void weather_freeze(struct world *world);  /* a node stops, for longer than a hold lives perhaps */
+void weather_group(struct world *world); /* the broker moves partitions, or throws a node out that is well */
 
 /* ---- seen.c ---- */
 void seen_update(struct world *world); /* after every turn */
@@ -193,6 +214,18 @@ void gateway_forget_some(
 void gateway_check(struct world *world, bool at_rest);
 void gateway_check_start(struct world *world); /* what was under way is asked for again: by a node alone */
 void gateway_deinit(struct world *world);
+
+/* ---- letters.c: commands through the broker ---- */
+void letters_init(struct world *world);
+void letters_deinit(struct world *world);
+int64_t letters_basket(const char *cart);                                  /* the number of a cart, or 0 */
+bool letters_answered(struct world *world, const struct command *command); /* true: the answer is to come */
+bool letters_told(struct world *world, const struct command *command); /* an ANSWER_GET; true: of a success */
+void letters_ask(struct world *world);                                 /* somebody asks for an answer */
+void letters_sender_died(struct node *node);
+void letters_check_step(struct world *world);
+void letters_check_holds(struct world *world);
+void letters_check_rest(struct world *world);
 
 /* ---- memory.c: what the nodes remember ---- */
 void memory_check(struct world *world); /* after every step: nothing that is not so, or was not so before */

@@ -31,6 +31,7 @@ enum {
 
 struct kafka_partition {
     bool owned;
+    bool paused;
     bool dirty;        /* `committed` is to be sent */
     int64_t committed; /* the next offset, or −1: nothing was committed since it came */
     int64_t position;  /* the next one that will come, or −1 */

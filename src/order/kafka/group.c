@@ -208,8 +208,11 @@ bool kafka_group_serve(struct broker_kafka *broker)
 void kafka_group_pause(struct broker *base, const char *name, int32_t number, bool paused)
 {
     struct broker_kafka *broker = CONTAINER_OF(base, struct broker_kafka, base);
-    if (!kafka_owns(kafka_named(broker, name), number))
+    struct kafka_named *topic = kafka_named(broker, name);
+    /* To resume what is not paused would lose what was fetched of it (librdkafka 2.0). */
+    if (!kafka_owns(topic, number) || topic->partitions[number].paused == paused)
         return;
+    topic->partitions[number].paused = paused;
     rd_kafka_topic_partition_list_t *which = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(which, name, number);
     rd_kafka_resp_err_t err = paused ? rd_kafka_pause_partitions(broker->group.client, which)

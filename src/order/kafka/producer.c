@@ -190,7 +190,7 @@ bool kafka_producer_open(struct broker_kafka *broker, char *why, size_t why_size
 {
     /* Commands of a moment share a request; the lane sends them in bursts anyway. */
     static const struct kafka_property preferred[] = {
-        {"linger.ms", "1"},
+        {"linger.ms", "0.5"},
         {"queue.buffering.max.messages", "200000"},
         {"retry.backoff.ms", "50"},
         {NULL, NULL},

@@ -23,14 +23,15 @@ static struct command make_command(enum command_kind kind)
     return command;
 }
 
-static void test_a_key_made_of_an_id_is_its_hash_behind_our_word(void **state)
+static void test_a_key_made_of_an_id_begins_with_it_and_ends_with_its_hash(void **state)
 {
     (void)state;
     struct command command = make_command(COMMAND_HOLD_SEATS);
     uint8_t key[32], wanted[32];
     command_make_key(&command.sent.id, key);
     sha256("holdfast command " ID_TEXT, strlen("holdfast command " ID_TEXT), wanted);
-    assert_memory_equal(key, wanted, sizeof key);
+    assert_memory_equal(key, command.sent.id.bytes, 16);
+    assert_memory_equal(key + 16, wanted, 16);
 }
 
 static void test_without_a_key_of_the_callers_the_handle_is_the_id(void **state)
@@ -97,7 +98,7 @@ static void test_what_is_no_handle_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_key_made_of_an_id_is_its_hash_behind_our_word),
+        cmocka_unit_test(test_a_key_made_of_an_id_begins_with_it_and_ends_with_its_hash),
         cmocka_unit_test(test_without_a_key_of_the_callers_the_handle_is_the_id),
         cmocka_unit_test(test_the_callers_key_is_in_the_handle_and_comes_back),
         cmocka_unit_test(test_what_is_no_handle_is_refused),

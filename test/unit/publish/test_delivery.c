@@ -172,6 +172,14 @@ static void fake_nothing(struct delivery_channel *channel)
     (void)channel;
 }
 
+static const struct delivery_metrics fake_metrics = {
+    .delivered = COUNTER_DELIVERIES_DELIVERED,
+    .retried = COUNTER_DELIVERIES_RETRIED,
+    .dead = COUNTER_DELIVERIES_DEAD,
+    .leader = GAUGE_DELIVERY_LEADER,
+    .backlog = GAUGE_DELIVERY_BACKLOG,
+};
+
 /* ---- The world ---- */
 
 static int setup(void **state)
@@ -181,6 +189,7 @@ static int setup(void **state)
     w->store.functions = &fake_functions;
     w->channel = (struct delivery_channel){
         .name = "webhook",
+        .metrics = &fake_metrics,
         .begin = fake_begin,
         .wait = fake_wait,
         .cancel = fake_cancel,

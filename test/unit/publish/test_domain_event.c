@@ -248,6 +248,7 @@ static void test_a_started_checkout_lists_its_seats_after_their_extensions(void 
 static void test_a_completed_checkout_lists_its_tickets_and_its_holds_tell_nothing(void **state)
 {
     struct world *w = *state;
+    struct uuid seat = id(SEAT);
 
     add_seat(w, SEAT, SEAT_SOLD);
     end_hold(add_hold(w, HOLD, SEAT), HOLD_CONVERTED, END_NONE);
@@ -255,6 +256,8 @@ static void test_a_completed_checkout_lists_its_tickets_and_its_holds_tell_nothi
     add_ticket(w, SEAT, HOLD);
     assert_true(make(w));
     expect_types(w, 1, "CheckoutCompleted");
+    assert_int_equal(w->events.list[0].seat_count, 1);
+    assert_memory_equal(w->events.list[0].seats, &seat, sizeof seat);
     assert_non_null(strstr(w->events.list[0].body,
                            "\"tickets\":[{\"ticket_id\":\"0190a4c2-7d1e-7000-8000-000000000007\","
                            "\"seat_id\":\"0190a4c2-7d1e-7000-8000-000000000003\","
@@ -316,6 +319,7 @@ static void test_an_owner_who_comes_back_is_told_as_released_then_reserved(void 
 static void test_seats_of_neighbouring_commands_are_not_mixed(void **state)
 {
     struct world *w = *state;
+    struct uuid seat = id(SEAT);
 
     add_hold(w, OTHER_HOLD, OTHER_SEAT)->extended = true; /* a command of its own, without a seat record */
     changes_pack_unit(&w->packer, &w->unit);
@@ -324,6 +328,9 @@ static void test_seats_of_neighbouring_commands_are_not_mixed(void **state)
     add_checkout(w, CHECKOUT_PENDING_PAYMENT)->insert = true;
     assert_true(make(w));
     expect_types(w, 2, "HoldExtended", "CheckoutStarted");
+    assert_int_equal(w->events.list[0].seat_count, 0); /* its key is its seat */
+    assert_int_equal(w->events.list[1].seat_count, 1);
+    assert_true(uuid_equal(&w->events.list[1].seats[0], &seat));
     assert_null(strstr(w->events.list[1].body, "000000000009"));
     assert_non_null(strstr(w->events.list[1].body, "000000000004"));
 }
