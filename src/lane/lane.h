@@ -58,8 +58,10 @@ struct lane_place {
 struct lane_router {
     /* Takes the command until lane_settle(), or lane_return(). ERR_…: not taken. */
     enum err (*send)(void *context, struct command *command, const struct lane_place *place);
-    /* Is the answer of this command still to come? With one that came late: its data, borrowed for the call. */
-    bool (*find)(void *context, const struct uuid *id, const void **answer, size_t *size);
+    /* Is the answer of this command of the organization's still to come? With one that came late: its data, borrowed for
+     * the call. */
+    bool (*find)(void *context, const struct uuid *org_id, const struct uuid *id, const void **answer,
+                 size_t *size);
     void (*on_event)(void *context, const struct uuid *event_id); /* it can be sold, or could be all along */
     int64_t (*turn)(void *context, int64_t now_ms); /* returns when it wants to run again at the latest */
     bool (*is_idle)(void *context);                 /* nothing of it is under way, here or elsewhere */

@@ -207,8 +207,9 @@ enum decision decide_answer_get(struct lane *lane, struct command *command)
     size_t size = 0;
     if (command->sent.answer != NULL)
         return route_settled(lane, command);
-    bool is_known = lane->router.find != NULL &&
-                    lane->router.find(lane->router.context, &command->sent.id, &answer, &size);
+    bool is_known =
+        lane->router.find != NULL &&
+        lane->router.find(lane->router.context, &command->actor.org_id, &command->sent.id, &answer, &size);
     if (is_known && answer != NULL) {
         command->sent.answer = arena_copy(command->arena, answer, size);
         command->sent.answer_size = size;

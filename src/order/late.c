@@ -11,6 +11,7 @@
 struct late {
     struct list node;
     struct uuid id;
+    struct uuid org_id; /* nobody else is told */
     int64_t until_ms;
     size_t size;
     char answer[];
@@ -78,6 +79,7 @@ void late_put(struct shared *shared, const struct pending *pending, const void *
     struct late *late = malloc(sizeof(*late) + size);
     CHECK(late != NULL);
     late->id = pending->id;
+    late->org_id = pending->actor.org_id;
     late->until_ms = shared->now_ms + ORDER_LATE_MS;
     late->size = size;
     memcpy(late->answer, answer, size);
@@ -86,10 +88,11 @@ void late_put(struct shared *shared, const struct pending *pending, const void *
     edge->late_count++;
 }
 
-bool late_find(struct shared *shared, const struct uuid *id, const void **answer, size_t *size)
+bool late_find(struct shared *shared, const struct uuid *org_id, const struct uuid *id, const void **answer,
+               size_t *size)
 {
     const struct late *late = map_get(&shared->edge.late_by_id, id);
-    if (late == NULL)
+    if (late == NULL || !uuid_equal(&late->org_id, org_id))
         return false;
     *answer = late->answer;
     *size = late->size;

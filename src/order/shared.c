@@ -8,10 +8,14 @@
 #include "order/order_int.h"
 #include "order/shared_int.h"
 
-static bool find(void *context, const struct uuid *id, const void **answer, size_t *size)
+static bool find(void *context, const struct uuid *org_id, const struct uuid *id, const void **answer,
+                 size_t *size)
 {
     struct shared *shared = context;
-    return map_get(&shared->edge.by_id, id) != NULL || late_find(shared, id, answer, size);
+    const struct pending *pending = map_get(&shared->edge.by_id, id);
+    if (pending != NULL)
+        return uuid_equal(&pending->actor.org_id, org_id);
+    return late_find(shared, org_id, id, answer, size);
 }
 
 static int64_t turn(void *context, int64_t now_ms)

@@ -77,7 +77,8 @@ int64_t edge_turn(struct shared *shared);
 
 /* late.c: answers that came when nobody waited for them any more */
 void late_put(struct shared *shared, const struct pending *pending, const void *answer, size_t size);
-bool late_find(struct shared *shared, const struct uuid *id, const void **answer, size_t *size);
+bool late_find(struct shared *shared, const struct uuid *org_id, const struct uuid *id, const void **answer,
+               size_t *size);
 void late_turn(struct shared *shared);
 void late_stop(struct shared *shared);
 

@@ -152,6 +152,27 @@ export class RealKafka {
 
 export class KafkaSkipped extends Error {}
 
+const tool = (...words) => [join(dirname(binary), 'test/kafka-tool'), words];
+
+/** Another program's message in a topic. */
+export function putMessage(kafka, topic, partition, value) {
+  const [program, words] = tool('put', brokersOf(kafka), topic, String(partition));
+  const result = spawnSync(program, words, { input: value, encoding: 'utf8', timeout: 60000 });
+  if (result.status !== 0) throw new Error(`kafka-tool: ${result.stderr}`);
+}
+
+/** All messages of a topic: [{partition, offset, key, value}], key and value as text. */
+export function getMessages(kafka, topic) {
+  const [program, words] = tool('get', brokersOf(kafka), topic);
+  const result = spawnSync(program, words, { encoding: 'utf8', timeout: 60000, maxBuffer: 1 << 28 });
+  if (result.status !== 0) throw new Error(`kafka-tool: ${result.stderr}`);
+  const text = (hex) => (hex === '-' ? '' : Buffer.from(hex, 'hex').toString('utf8'));
+  return result.stdout.split('\n').filter(Boolean).map((line) => line.split(' '))
+    .map(([partition, offset, key, value]) => ({ partition: Number(partition), offset: Number(offset), key: text(key), value: text(value) }));
+}
+
+const brokersOf = (kafka) => /^kafka:\/\/([^/?]+)/.exec(kafka.url)[1];
+
 /** HOLDFAST_TEST_KAFKA: a number of brokers to start for real, or kafka://… that is there already; else the mock. */
 export async function anyKafka(options = {}) {
   const wanted = process.env.HOLDFAST_TEST_KAFKA ?? '';

@@ -4,18 +4,32 @@
 import assert from 'node:assert/strict';
 
 import { Caller, send } from './client.mjs';
+import { PARTITION_COUNT } from './kafka.mjs';
 import { makeDatabase } from './postgres.mjs';
 import { runAsync, Server } from './server.mjs';
 import { waitFor } from './wait.mjs';
 import { World } from './world.mjs';
 
+export const nodeName = (index) => `node-${index}`;
+
+/** The sum of a metric of a node, over its labels. */
+export async function metric(node, name) {
+  const text = (await send(`${node.url}/metrics`)).text;
+  const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].map(([, value]) => Number(value));
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
 export class Nodes {
-  /** `postgres`: a server of test/lib/postgres.mjs; `warm`: a URL for --warm; `args`: more options for every node. */
-  static async start(count, { postgres, warm, args = [] } = {}) {
+  /**
+   * `postgres`: a server of test/lib/postgres.mjs; `warm`: a URL for --warm; `kafka`: a server of test/lib/kafka.mjs;
+   * `args`: more options for every node.
+   */
+  static async start(count, { postgres, warm, kafka, args = [] } = {}) {
     const nodes = new Nodes();
     nodes.store = makeDatabase(postgres.url);
     nodes.list = [];
     nodes.gone = new Set(); // nodes that were killed and not started again
+    nodes.kafka = kafka;
     nodes.args = [...(warm ? ['--warm', warm] : []), ...args];
     for (let i = 0; i < count; i++) await nodes.add();
     nodes.world = new World(nodes.list[0]);
@@ -24,10 +38,29 @@ export class Nodes {
 
   async add() {
     const secret = this.list[0]?.secret;
-    const node = new Server({ store: this.store, args: this.args, secret });
+    const node = new Server({ store: this.store, args: [...this.args, ...this.orderArgs(this.list.length)], secret });
     await node.launch();
     this.list.push(node);
     return node;
+  }
+
+  /** The mock can make no topics: nodes have the names for which it has some. */
+  orderArgs(index) {
+    if (this.kafka === undefined) return [];
+    return ['--order', this.kafka.url, '--node-name', nodeName(index), ...(this.kafka.isMock ? ['--order-make-topics', 'off'] : [])];
+  }
+
+  /** Waits until every partition is some live node's, and every live node has some. */
+  shared(limitMs = 60000) {
+    return waitFor(
+      'the nodes to share the partitions',
+      async () => {
+        const counts = await Promise.all(this.alive().map((node) => metric(node, 'holdfast_order_partitions')));
+        return counts.every((count) => count > 0) && counts.reduce((sum, count) => sum + count, 0) === PARTITION_COUNT;
+      },
+      limitMs,
+      100,
+    );
   }
 
   /** The same person, asking another node. */

@@ -126,7 +126,7 @@ class Stages:
 
     async def binary_built(self, stage):
         """The server comes first: what needs it alone starts while the tests are compiled."""
-        return await self.built(stage, "asan", "holdfast", "test/sim/sim", "test/kafka-mock")
+        return await self.built(stage, "asan", "holdfast", "test/sim/sim", "test/kafka-mock", "test/kafka-tool")
 
     async def programs_built(self, stage):
         return await self.binary_built(stage) and await self.built(stage, "asan", "all", "meson-test-prereq")

@@ -272,14 +272,17 @@ const BUSY_POLICY = { hold_ttl_seconds: 4, release_grace_seconds: 1, checkout_ex
  * event with traffic and a quiet one whose holds were there before and must be there afterwards.
  */
 export class Scene {
-  static async open({ nodes = 2, warm = true, settings = [] } = {}) {
+  /** `kafka`: a server of test/lib/kafka.mjs, which the scene then stops; `args`: more options for every node. */
+  static async open({ nodes = 2, warm = true, kafka, settings = [], args } = {}) {
     const scene = new Scene();
+    scene.kafka = kafka;
     scene.postgres = new Postgres(['max_connections=200', ...settings]);
     scene.redis = warm ? await Redis.start() : undefined;
-    scene.nodes = await Nodes.start(nodes, { postgres: scene.postgres, warm: warm ? `${scene.redis.url}?retry_ms=500` : undefined });
+    scene.nodes = await Nodes.start(nodes, { postgres: scene.postgres, warm: warm ? `${scene.redis.url}?retry_ms=500` : undefined, kafka, args });
     scene.organization = await scene.nodes.world.organization();
     await scene.known(scene.organization.buyer());
     if (warm) await scene.nodes.breakers('closed');
+    if (kafka) await scene.nodes.shared();
     return scene;
   }
 
@@ -296,6 +299,7 @@ export class Scene {
       await this.nodes.stop();
       await this.nodes.prove();
     } finally {
+      await this.kafka?.stop();
       this.redis?.destroy();
       this.postgres.destroy();
     }

@@ -63,6 +63,7 @@ struct kafka_producer {
 struct kafka_group {
     rd_kafka_t *client;
     rd_kafka_queue_t *queue;
+    bool was_assigned;         /* once, if only nothing */
     rd_kafka_queue_t *leaving; /* what comes while it leaves; NULL: it stays */
     bool joined;
     int32_t owned_count;

@@ -61,6 +61,7 @@ static void on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_t
     rd_kafka_error_t *error = NULL;
 
     if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+        broker->group.was_assigned = true;
         if (cooperative)
             error = rd_kafka_incremental_assign(client, which);
         else
@@ -255,9 +256,14 @@ void kafka_group_close(struct broker_kafka *broker)
         if (message != NULL)
             rd_kafka_message_destroy(message);
     }
+    rd_kafka_queue_io_event_enable(group->leaving, -1, NULL, 0);
+    rd_kafka_queue_io_event_enable(group->queue, -1, NULL, 0);
     rd_kafka_queue_destroy(group->leaving);
     rd_kafka_queue_destroy(group->queue);
-    rd_kafka_destroy_flags(group->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    /* Between joining and the first assignment librdkafka before 2.3 aborts on this: it is left to the process's end, with
+     * nothing of ours to write to. */
+    if (group->was_assigned || !group->joined)
+        rd_kafka_destroy_flags(group->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     gauge_set(GAUGE_ORDER_PARTITIONS, 0);
     gauge_set(GAUGE_ORDER_LAG, 0);
 }

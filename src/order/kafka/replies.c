@@ -76,6 +76,7 @@ bool kafka_replies_begin(struct broker_kafka *broker, int timeout_ms, char *why,
     replies->queue = rd_kafka_queue_new(replies->client);
     kafka_watch(broker, replies->queue);
     CHECK(rd_kafka_consume_start_queue(replies->topic, 0, high, replies->queue) == 0);
+    gauge_set(GAUGE_BROKER_UP, 1); /* it has answered just now: a node that is up is ready */
     return true;
 }
 
