@@ -72,7 +72,8 @@ enum {
     ORDER_TAKEN_COUNT_MAX = 4096,         /* commands of the node's partitions that the lane has at once */
     ORDER_QUEUE_COUNT_MAX = 8192,         /* … and that wait for it, of one partition; then it is paused */
     ORDER_NOTE_MS = 100,                  /* how often a partition's next_offset is written */
-    ORDER_PARTITION_COUNT = 100,          /* of the shared topic: KAFKA_TOTAL_PARTITIONS */
+    ORDER_PARTITION_COUNT = 100,          /* of a topic of commands, unless said otherwise … */
+    ORDER_PARTITION_COUNT_MAX = 1000,
     ORDER_SUBSECTIONS_PER_SECTION = 10,
 
     /* Lists */

@@ -86,7 +86,8 @@ static enum err add_webhook(struct deliver *deliver, const struct deliver_config
 static enum err add_kafka(struct deliver *deliver, const struct deliver_config *config,
                           const struct delivery_config *common)
 {
-    struct kafka_events_config events = {.kafka = config->kafka, .may_make = config->make_topic};
+    struct kafka_events_config events = {
+        .kafka = config->kafka, .topic = config->topic, .may_make = config->make_topic};
     struct delivery_channel *channel;
     enum err err = kafka_events_create(&events, &channel);
     if (err == ERR_OK)

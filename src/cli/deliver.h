@@ -24,7 +24,8 @@ struct deliver_config {
     struct secret secret;
     int32_t tries_max;
     const struct kafka_config *kafka; /* borrows until deliver_destroy(); NULL: nothing goes to Kafka */
-    bool make_topic;                  /* there, if it is missing */
+    const char *topic;                /* there; borrows the same */
+    bool make_topic;                  /* if it is missing */
 };
 
 /* --webhook-url, --webhook-secret-file and --webhook-tries. False and one sentence if they do not go together. */

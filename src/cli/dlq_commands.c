@@ -160,8 +160,8 @@ int dlq_commands_run(const struct options *options)
         return cli_fail_usage(VERB_DLQ, "give --order kafka://...: the dead letters of commands are there");
     if (!kafka_config_parse(url, options->values[OPTION_ORDER_CONFIG], &kafka, why, sizeof why))
         return cli_fail_usage(VERB_DLQ, "%s", why);
-    enum err err = broker_kafka_dead_letters(kafka, NULL, INT64_MAX, SILENCE_MS_MAX, keep_letter, &letters,
-                                             &count, why, sizeof why);
+    enum err err = broker_kafka_dead_letters(kafka, options->values[OPTION_ORDER_PREFIX], INT64_MAX,
+                                             SILENCE_MS_MAX, keep_letter, &letters, &count, why, sizeof why);
     if (err == ERR_OK)
         print_letters(&letters, options->values[OPTION_JSON] != NULL);
     letters_forget(&letters);

@@ -40,6 +40,7 @@ struct node {
     struct deliver *deliver; /* NULL: domain events go nowhere */
     struct order *order;
     struct kafka_config *kafka; /* NULL: the order is local */
+    char events_topic[KAFKA_TOPIC_SIZE];
     struct auth *auth;
     struct api *api;
     pthread_mutex_t order_lock;  /* held until `order` stands: the lane may charge while it loads */
@@ -218,6 +219,8 @@ static enum err start_deliver(struct node *node, const struct node_config *confi
         deliver = *config->webhook;
     if (config->order_events)
         deliver.kafka = node->kafka;
+    snprintf(node->events_topic, sizeof node->events_topic, "%s.events", config->order_prefix);
+    deliver.topic = node->events_topic;
     deliver.make_topic = config->order_make_topics;
     if (deliver.url == NULL && deliver.kafka == NULL)
         return ERR_OK;
@@ -234,6 +237,8 @@ static enum err start_order(struct node *node, const struct node_config *config,
     struct broker_kafka_config broker_config = {
         .kafka = node->kafka,
         .node_name = config->node_name,
+        .topic_prefix = config->order_prefix,
+        .partition_count = config->order_partitions,
         .topic_per_event = config->order_topic_per_event,
         .topics_exist = !config->order_make_topics,
     };
@@ -246,8 +251,9 @@ static enum err start_order(struct node *node, const struct node_config *config,
         .broker = broker,
         .node_id = *node_id,
         .node_name = config->node_name,
+        .topic_prefix = config->order_prefix,
         .topic_per_event = config->order_topic_per_event,
-        .partition_count = ORDER_PARTITION_COUNT,
+        .partition_count = config->order_partitions,
         .now_ms = clock_now_ms(),
     };
     return order_shared_create(&order_config, &node->order);

@@ -23,6 +23,8 @@ struct node_config { /* borrows everything for the node's life */
     const char *order_url;         /* or NULL: commands wait in this process alone */
     const char *order_config_path; /* or NULL */
     const char *node_name;         /* with order_url: no other node's */
+    const char *order_prefix;      /* of topics */
+    int32_t order_partitions;      /* of a topic of commands */
     bool order_topic_per_event;
     bool order_make_topics;
     bool order_events; /* domain events go to the broker too */

@@ -61,6 +61,10 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "where commands wait in order: local, or kafka://BROKER[:PORT][,BROKER...] with properties of librdkafka behind a ?") \
     X(ORDER_CONFIG,    "order-config",    EVERYWHERE, FOR_SERVE | FOR_DLQ, "FILE", NULL,                               \
       "file of `property=value` lines for librdkafka, for what is secret; wins over those of --order")                 \
+    X(ORDER_PREFIX,    "order-prefix",    EVERYWHERE, FOR_SERVE | FOR_DLQ, "WORD", "holdfast",                         \
+      "what the topics in Kafka, and the group of nodes, are named after; nodes of one store have the same")           \
+    X(ORDER_PARTITIONS, "order-partitions", EVERYWHERE, FOR_SERVE, "COUNT", "100",                                     \
+      "partitions of a topic of commands, 1 to 1000, the same on every node")                                          \
     X(ORDER_TOPICS,    "order-topics",    EVERYWHERE, FOR_SERVE, "WORD", "shared",                                     \
       "topics of commands in Kafka: shared, one for all events, or event, one for each")                               \
     X(ORDER_MAKE_TOPICS, "order-make-topics", EVERYWHERE, FOR_SERVE, "WORD", "on",                                     \

@@ -57,8 +57,9 @@ static bool is_name_character(char c)
     return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
 }
 
-static bool check_name(const struct options *options, const char *name, char *why, size_t why_size)
+static bool check_name(const struct options *options, enum option option, char *why, size_t why_size)
 {
+    const char *name = options->values[option];
     size_t size = 0;
     char origin[512];
 
@@ -66,7 +67,7 @@ static bool check_name(const struct options *options, const char *name, char *wh
         size++;
     if (size >= 1 && size <= NODE_NAME_SIZE_MAX && name[size] == '\0')
         return true;
-    options_origin(options, OPTION_NODE_NAME, origin, sizeof origin);
+    options_origin(options, option, origin, sizeof origin);
     snprintf(why, why_size, "%s must be 1 to %d letters, digits, dots, dashes or underscores, not '%.120s'",
              origin, NODE_NAME_SIZE_MAX, name);
     return false;
@@ -107,6 +108,7 @@ bool setup_order(const struct options *options, struct node_config *config,
                  char node_name[NODE_NAME_SIZE_MAX + 1], char *why, size_t why_size)
 {
     const char *name = options->values[OPTION_NODE_NAME];
+    int64_t partitions;
 
     if (!setup_order_url(options, &config->order_url, why, why_size) ||
         !parse_word(options, OPTION_ORDER_TOPICS, "event", "shared", &config->order_topic_per_event, why,
@@ -114,8 +116,13 @@ bool setup_order(const struct options *options, struct node_config *config,
         !parse_word(options, OPTION_ORDER_MAKE_TOPICS, "on", "off", &config->order_make_topics, why,
                     why_size) ||
         !parse_word(options, OPTION_ORDER_EVENTS, "on", "off", &config->order_events, why, why_size) ||
-        (name != NULL && !check_name(options, name, why, why_size)))
+        !options_integer(options, OPTION_ORDER_PARTITIONS, 1, ORDER_PARTITION_COUNT_MAX, &partitions, why,
+                         why_size) ||
+        !check_name(options, OPTION_ORDER_PREFIX, why, why_size) ||
+        (name != NULL && !check_name(options, OPTION_NODE_NAME, why, why_size)))
         return false;
+    config->order_prefix = options->values[OPTION_ORDER_PREFIX];
+    config->order_partitions = (int32_t)partitions;
     if (config->order_url == NULL)
         return true;
     if (strncmp(config->store_url, "sqlite:", 7) == 0) {

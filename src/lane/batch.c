@@ -141,8 +141,10 @@ void batch_to_store(struct lane *lane, struct lane_batch *batch)
 static void step_committed(struct lane *lane, struct step *step)
 {
     bool makes_holds = step->unit.holds != NULL && step->unit.holds->insert;
-    if (step->command != NULL && step->unit.order_checks != NULL)
+    if (step->command != NULL && step->unit.order_checks != NULL) {
         step->command->sent.noted_offset = step->unit.order_checks->next_offset;
+        step->command->sent.is_written = !step->waits_for_payment;
+    }
     apply_unit(lane, &step->unit, step);
     seatmap_release(step->new_map); /* still here: a newer layout is in place already */
     step->new_map = NULL;

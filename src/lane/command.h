@@ -139,7 +139,7 @@ struct sent {
     bool may_be_again;   /* it may have been decided before: its key is looked for first */
     bool is_fenced;      /* filled in: another node decides for the partition by now. Not to be answered. */
     int64_t deadline_ms; /* not begun after this; 0: whenever */
-    bool is_late;        /* filled in: refused for that, and its key was not there: nothing was done */
+    bool is_written;     /* filled in: its answer rests on what was written for it, now or before */
     struct order_fence *fence; /* borrows: its partition */
     int64_t noted_offset;      /* filled in: the next_offset that was written with it, or 0 */
     const void *answer;        /* what the node that decided it answered, as result.c packs it; or NULL */

@@ -45,12 +45,18 @@ static bool is_past_its_deadline(const struct lane *lane, const struct command *
 static enum decision refuse_past_deadline(struct lane *lane, struct command *command)
 {
     counter_add(COUNTER_ORDER_LATE, 1);
-    command->sent.is_late = true;
     command->result = (struct result){.err = ERR_OVERLOADED,
                                       .retry_after_seconds = 1,
                                       .message = "It came too late to be begun; nothing was done.",
                                       .now_ms = lane->now_ms};
-    lane_reply(lane, command);
+    /* Written, though nothing was done: who does not have the partition any more may not say so, and who has it next,
+     * with another clock, does not begin after all. Under a key of the caller's own it may go better next time. */
+    if (!command->sent.is_key_made) {
+        key_done(lane, command);
+        command->has_key = false;
+    }
+    command->arrived_ms = lane->now_ms;
+    step_submit(step_begin(lane, command));
     return DECIDED;
 }
 

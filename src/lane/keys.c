@@ -68,6 +68,7 @@ static bool may_see(const struct command *command)
 
 enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size)
 {
+    bool is_read = true;
     command->result = (struct result){.now_ms = lane->now_ms};
     if (!result_unpack(lane, command, data, size)) {
         /* Another node knows an event, or its seats, that this one does not know yet. */
@@ -81,7 +82,14 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
             return DEFERRED;
         if (!fill_checkout(lane, command))
             return LOOKING_UP;
+        is_read = command->result.err != ERR_STORE_UNAVAILABLE;
+        if (!is_read && command->sent.answer != NULL) {
+            /* It was done: only the rest of its answer is missing. */
+            route_leave_pending(command);
+            command->result.now_ms = lane->now_ms;
+        }
     }
+    command->sent.is_written = is_read;
     if (command->sent.is_taken) {
         counter_add(COUNTER_ORDER_REDELIVERED, 1);
         apply_again(lane, command);

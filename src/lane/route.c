@@ -136,6 +136,9 @@ enum decision route_send(struct lane *lane, struct command *command, bool *is_he
         *is_here = true;
         return DECIDED;
     }
+    /* If it could not be placed before, it has its key already: it would be in its own way. */
+    if (command->has_key)
+        key_done(lane, command);
     enum err err = lane->router.send(lane->router.context, command, &place);
     if (err != ERR_OK) {
         command->result = (struct result){.err = err, .retry_after_seconds = 1, .now_ms = lane->now_ms};

@@ -127,7 +127,7 @@ static void name_command(struct shared *shared, struct command *command)
 static const char *topic_of(struct shared *shared, const struct uuid *event_id)
 {
     if (!shared->config.topic_per_event)
-        return ORDER_TOPIC;
+        return shared->topic;
     edge_on_event(shared, event_id);
     return map_get(&shared->edge.topics, event_id);
 }
@@ -139,7 +139,7 @@ void edge_on_event(void *context, const struct uuid *event_id)
         return;
     char *topic = malloc(ORDER_TOPIC_SIZE);
     CHECK(topic != NULL);
-    place_topic_of_event(event_id, topic);
+    place_topic_of_event(shared->prefix, event_id, topic);
     map_put(&shared->edge.topics, event_id, topic);
     broker_make_topic(shared->config.broker, topic);
 }

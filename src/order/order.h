@@ -24,6 +24,7 @@ struct order_shared_config {
     struct broker *broker; /* takes it */
     struct uuid node_id;   /* the lane's */
     const char *node_name; /* where answers are sent */
+    const char *topic_prefix;
     bool topic_per_event;
     int32_t partition_count; /* of each topic */
     int64_t now_ms;

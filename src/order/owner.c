@@ -55,6 +55,7 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
     partition->is_assigned = true;
     partition->is_paused = false;
     partition->seen_offset = 0;
+    partition->has_seen_end = false;
     partition->retry_at_ms = 0;
     if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
         partition->state = PARTITION_WANTED; /* somebody else may have had it meanwhile */
@@ -136,16 +137,14 @@ static bool bury(struct shared *shared, const struct taken *taken, const char *r
 }
 
 /* Past its deadline too: an earlier try may have done it, and only its key says so. With that looked for, and not found,
- * it is refused for being late. */
+ * it is refused for being late, and that is written. */
 static bool is_to_be_tried_again(const struct taken *taken)
 {
-    const struct command *command = &taken->command;
-    switch (command->result.err) {
+    switch (taken->command.result.err) {
     case ERR_OUTCOME_UNKNOWN:
     case ERR_STORE_UNAVAILABLE:
-        return true;
     case ERR_OVERLOADED:
-        return !command->sent.is_late;
+        return !taken->command.sent.is_written;
     default:
         return false;
     }
@@ -168,7 +167,7 @@ static void answer(struct shared *shared, struct taken *taken)
     struct result *result = &taken->command.result;
     if (result->err == ERR_INTERNAL)
         (void)bury(shared, taken, "its data were refused, or its answer cannot be made");
-    if (result->err == ERR_OVERLOADED && taken->was_unknown)
+    if (result->err == ERR_OVERLOADED && taken->was_unknown && !taken->command.sent.is_key_made)
         result->err = ERR_OUTCOME_UNKNOWN; /* “nothing was done” would be too much said */
     if (result->err != ERR_OVERLOADED && result->err != ERR_OUTCOME_UNKNOWN) {
         partition->try_count = 0;
@@ -234,6 +233,7 @@ static bool give_next(struct shared *shared, struct partition *partition)
     taken->command.on_done = on_done;
     taken->command.sent.fence = &partition->fence;
     taken->command.sent.noted_offset = 0;
+    taken->command.sent.is_written = false;
     shared->owner.taken_count++;
     lane_take(shared->config.lane, &taken->command);
     return true;

@@ -76,6 +76,12 @@ void partition_skip(struct partition *partition, int64_t offset)
         partition->seen_offset = offset;
 }
 
+void partition_doubt(struct partition *partition)
+{
+    LIST_FOR_EACH(node, &partition->waiting)
+        CONTAINER_OF(node, struct taken, node)->command.sent.may_be_again = true;
+}
+
 void partition_noted(struct partition *partition, int64_t offset)
 {
     if (offset <= partition->noted_offset)

@@ -76,7 +76,8 @@ void partition_destroy(struct partition *partition); /* the lane has nothing of 
 
 /* False: it was seen before. */
 bool partition_take(struct partition *partition, const struct broker_message *message);
-void partition_skip(struct partition *partition, int64_t offset);  /* everything before it is done */
+void partition_skip(struct partition *partition, int64_t offset); /* everything before it is done */
+void partition_doubt(struct partition *partition); /* what waits may have been decided by whoever had it */
 void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
 void partition_fenced(struct partition *partition);                /* another node has claimed it */
 bool partition_is_gone(const struct partition *partition); /* not ours, and nobody has anything of it */

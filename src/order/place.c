@@ -24,9 +24,14 @@ int32_t place_partition(const struct uuid *event_id, const char *section, int32_
     return (int32_t)((index + offset) % (uint64_t)partition_count);
 }
 
-void place_topic_of_event(const struct uuid *event_id, char out[ORDER_TOPIC_SIZE])
+void place_topic(const char *prefix, char out[ORDER_TOPIC_SIZE])
+{
+    snprintf(out, ORDER_TOPIC_SIZE, "%s.commands", prefix);
+}
+
+void place_topic_of_event(const char *prefix, const struct uuid *event_id, char out[ORDER_TOPIC_SIZE])
 {
     char text[UUID_TEXT_SIZE];
     uuid_format(event_id, text);
-    snprintf(out, ORDER_TOPIC_SIZE, ORDER_TOPIC_OF_EVENT, text);
+    snprintf(out, ORDER_TOPIC_SIZE, "event-id-%s______ticket-command-request______%s", text, prefix);
 }

@@ -7,9 +7,8 @@
 
 #include "base/uuid.h"
 
-#define ORDER_TOPIC "holdfast.commands"
-#define ORDER_TOPIC_OF_EVENT "event-id-%s______ticket-command-request______holdfast"
-enum { ORDER_TOPIC_SIZE = 96 };
+#define ORDER_PREFIX "holdfast"  /* what topics are named after, unless something else is said */
+enum { ORDER_TOPIC_SIZE = 250 }; /* with its NUL: as long as Kafka allows */
 
 /* "A" is 0, "Z" 25, "AA" 26. */
 int32_t place_section_index(const char *section);
@@ -19,6 +18,8 @@ int32_t place_section_index(const char *section);
 int32_t place_partition(const struct uuid *event_id, const char *section, int32_t subsection,
                         int32_t partition_count);
 
-void place_topic_of_event(const struct uuid *event_id, char out[ORDER_TOPIC_SIZE]);
+/* `{prefix}.commands`, and seed 004's `event-id-{event}______ticket-command-request______{prefix}`. */
+void place_topic(const char *prefix, char out[ORDER_TOPIC_SIZE]);
+void place_topic_of_event(const char *prefix, const struct uuid *event_id, char out[ORDER_TOPIC_SIZE]);
 
 #endif

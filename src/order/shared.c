@@ -52,6 +52,8 @@ enum err order_shared_create(const struct order_shared_config *config, struct or
     CHECK(shared != NULL);
     shared->config = *config;
     snprintf(shared->node_name, sizeof(shared->node_name), "%s", config->node_name);
+    snprintf(shared->prefix, sizeof(shared->prefix), "%s", config->topic_prefix);
+    place_topic(shared->prefix, shared->topic);
     if (config->seed != 0)
         rng_init_seed(&shared->rng, config->seed);
     else

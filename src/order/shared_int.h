@@ -11,6 +11,7 @@
 #include "order/broker.h"
 #include "order/order.h"
 #include "order/partition.h"
+#include "order/place.h"
 
 /* ---- The side that asks: edge.c, late.c ---- */
 
@@ -57,6 +58,8 @@ struct owner {
 struct shared {
     struct order_shared_config config;
     char node_name[ORDER_NODE_NAME_SIZE];
+    char prefix[ORDER_TOPIC_SIZE];
+    char topic[ORDER_TOPIC_SIZE]; /* of all commands, unless each event has its own */
     struct rng rng;
     struct edge edge;
     struct owner owner;

@@ -135,7 +135,7 @@ static rd_kafka_t *client_make(struct kafka_events *events, char *why, size_t wh
 
 static const char *topic_of(const struct kafka_events *events)
 {
-    return events->config.topic != NULL ? events->config.topic : KAFKA_EVENTS_TOPIC;
+    return events->config.topic;
 }
 
 /* False: the request has failed. */

@@ -16,8 +16,6 @@
 #include "kafka/kafka.h"
 #include "publish/delivery.h"
 
-#define KAFKA_EVENTS_TOPIC "holdfast.events"
-
 enum {
     KAFKA_EVENTS_PARTITION_COUNT = 12, /* of a topic that we make; another number is fine */
     KAFKA_EVENTS_TOPIC_MS = 2000,      /* to find or make it; the lease waits meanwhile */
@@ -25,7 +23,7 @@ enum {
 
 struct kafka_events_config {
     const struct kafka_config *kafka; /* borrows, for the channel's life */
-    const char *topic;                /* borrows; NULL: KAFKA_EVENTS_TOPIC */
+    const char *topic;                /* borrows */
     bool may_make;                    /* the topic, if it is not there */
 };
 

@@ -151,13 +151,23 @@ describe('answers that take long', () => {
     }
   });
 
-  it('readiness says where commands go', async () => {
+  const readiness = (node, status) => waitFor(`readiness ${status}`, async () => {
+    const answer = await send(`${node.url}/readyz`);
+    return answer.status === status ? answer.body.data : undefined;
+  }, 60000, 50);
+
+  it('readiness says where commands go, and whether a broker is there; reads need none', async () => {
+    for (const node of nodes) assert.deepEqual((await readiness(node, 200)).order, { kind: 'kafka', up: true });
+    if (!kafka.isMock) return; // a real one is taken down elsewhere
+    await kafka.down(1);
     for (const node of nodes) {
-      const ready = await waitFor('readiness', async () => {
-        const answer = await send(`${node.url}/readyz`);
-        return answer.status === 200 ? answer : undefined;
-      });
-      assert.deepEqual(ready.body.data.order, { kind: 'kafka', up: true });
+      const seen = await readiness(node, 503);
+      assert.deepEqual([seen.status, seen.store.up, seen.order], ['unavailable', true, { kind: 'kafka', up: false }]);
+      assert.ok(ok(await at(node, buyer).get('/api/holds')).length > 0);
     }
+    const refused = await event.reserve(organization.buyer(), event.seats[0]);
+    assert.ok([202, 503, 504].includes(refused.status), refused.text);
+    await kafka.up(1);
+    for (const node of nodes) assert.deepEqual((await readiness(node, 200)).order, { kind: 'kafka', up: true });
   });
 });

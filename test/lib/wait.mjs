@@ -7,15 +7,19 @@ export const LIMIT_MS = 60000;
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const REST = 4; // times as long as the question took: asking is not what the machine is there for
+
 /** Runs `probe` until it returns something truthy, and returns that. Throws, with the last value seen, at the limit. */
 export async function waitFor(what, probe, limitMs = LIMIT_MS, everyMs = 25) {
   const end = Date.now() + limitMs;
   let last;
   for (;;) {
+    const asked = Date.now();
     last = await probe();
     if (last) return last;
-    if (Date.now() >= end) throw new Error(`waited ${limitMs} ms in vain for: ${what} (last: ${JSON.stringify(last)})`);
-    await pause(everyMs);
+    const now = Date.now();
+    if (now >= end) throw new Error(`waited ${limitMs} ms in vain for: ${what} (last: ${JSON.stringify(last)})`);
+    await pause(Math.min(Math.max(everyMs, REST * (now - asked)), Math.max(everyMs, end - now)));
   }
 }
 

@@ -122,32 +122,15 @@ static const struct broker_functions functions = {
 
 /* ---- The beginning ---- */
 
-static const char *or_usual(const char *prefix)
-{
-    return prefix == NULL ? BROKER_KAFKA_PREFIX : prefix;
-}
-
-void broker_kafka_commands_topic(const char *prefix, char out[KAFKA_TOPIC_SIZE])
-{
-    snprintf(out, KAFKA_TOPIC_SIZE, "%s.commands", or_usual(prefix));
-}
-
-void broker_kafka_event_topic(const char *prefix, const struct uuid *event, char out[KAFKA_TOPIC_SIZE])
-{
-    char id[UUID_TEXT_SIZE];
-    uuid_format(event, id);
-    snprintf(out, KAFKA_TOPIC_SIZE, "event-id-%s______ticket-command-request______%s", id, or_usual(prefix));
-}
-
 static bool name_topics(struct broker_kafka *broker, const struct broker_kafka_config *config, char *why,
                         size_t why_size)
 {
     static const struct uuid some_event;
     char longest[KAFKA_TOPIC_SIZE];
-    const char *prefix = or_usual(config->topic_prefix);
+    const char *prefix = config->topic_prefix;
     int room = (int)sizeof(broker->prefix);
     int size = snprintf(broker->prefix, sizeof(broker->prefix), "%s", prefix);
-    broker_kafka_event_topic(prefix, &some_event, longest);
+    place_topic_of_event(prefix, &some_event, longest);
     if (size >= room || !kafka_topic_is_legal(broker->prefix) || strlen(longest) >= KAFKA_TOPIC_SIZE - 1) {
         snprintf(why, why_size,
                  "The prefix of Kafka topics %.80s is too long or has other characters than letters, "
@@ -176,11 +159,11 @@ static bool name_topics(struct broker_kafka *broker, const struct broker_kafka_c
 static bool make_topics(struct broker_kafka *broker, int timeout_ms, char *why, size_t why_size)
 {
     char commands[KAFKA_TOPIC_SIZE], dead[2 * KAFKA_TOPIC_SIZE];
-    broker_kafka_commands_topic(broker->prefix, commands);
+    place_topic(broker->prefix, commands);
     snprintf(dead, sizeof(dead), "%s.dead-letters", broker->prefix);
     broker->dead_letters = kafka_named(broker, dead);
     const struct kafka_topic topics[] = {
-        {.name = commands, .partition_count = ORDER_PARTITION_COUNT},
+        {.name = commands, .partition_count = broker->partition_count},
         {.name = broker->replies_topic, .partition_count = 1, .retention_ms = REPLY_RETENTION_MS},
         {.name = dead, .partition_count = 1},
     };
@@ -201,6 +184,7 @@ enum err broker_kafka_create(const struct broker_kafka_config *config, struct br
     broker->kafka = config->kafka;
     broker->topic_per_event = config->topic_per_event;
     broker->topics_exist = config->topics_exist;
+    broker->partition_count = config->partition_count;
     broker->session_timeout_ms = config->session_timeout_ms;
     broker->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     CHECK(broker->fd >= 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The broker in earnest: Kafka, through librdkafka. Topics, P being the prefix:
  *
- *   P.commands                                           ORDER_PARTITION_COUNT partitions, or instead, per event:
+ *   P.commands                                           its partitions, or instead, per event:
  *   event-id-{event}______ticket-command-request______P  as many
  *   P.replies.{node}                                     one partition, read by that node from its start on
  *   P.dead-letters                                       one partition */
@@ -17,14 +17,13 @@
 #include "kafka/kafka.h"
 #include "order/broker.h"
 
-#define BROKER_KAFKA_PREFIX "holdfast"
-
 struct broker_kafka_config { /* borrowed while the broker lives, with what it points to */
     const struct kafka_config *kafka;
     const char *node_name;
-    const char *topic_prefix; /* NULL: BROKER_KAFKA_PREFIX */
-    const char *group;        /* NULL: the prefix */
+    const char *topic_prefix;
+    const char *group; /* NULL: the prefix */
     bool topic_per_event;
+    int32_t partition_count;    /* of each topic of commands */
     bool topics_exist;          /* none is made; where they are not to be, or cannot be, made */
     int32_t session_timeout_ms; /* a node that is silent for so long loses its partitions; 0: 8 s */
     int32_t connect_timeout_ms; /* how long to wait for the first answer; 0: 10 s */
@@ -34,10 +33,6 @@ struct broker_kafka_config { /* borrowed while the broker lives, with what it po
  * is one sentence. Blocks. */
 enum err broker_kafka_create(const struct broker_kafka_config *config, struct broker **out, char *why,
                              size_t why_size) MUST_CHECK;
-
-/* Names of topics. `prefix` NULL: the usual one. */
-void broker_kafka_commands_topic(const char *prefix, char out[KAFKA_TOPIC_SIZE]);
-void broker_kafka_event_topic(const char *prefix, const struct uuid *event, char out[KAFKA_TOPIC_SIZE]);
 
 /* ---- Dead letters ---- */
 

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "order/broker_int.h"
 #include "order/kafka/broker_kafka.h"
+#include "order/place.h"
 
 enum {
     GROUP_POLL_COUNT_MAX = 1024, /* commands in a turn */
@@ -89,6 +90,7 @@ struct broker_kafka {
     char replies_topic[KAFKA_TOPIC_SIZE];
     bool topic_per_event;
     bool topics_exist;
+    int32_t partition_count;
     int32_t session_timeout_ms;
     int fd;
     int broker_count; /* when it was created */

@@ -117,7 +117,7 @@ enum err broker_kafka_dead_letters(const struct kafka_config *kafka, const char 
     enum err err = ERR_OK;
 
     *count = 0;
-    snprintf(name, sizeof(name), "%s.dead-letters", prefix == NULL ? BROKER_KAFKA_PREFIX : prefix);
+    snprintf(name, sizeof(name), "%s.dead-letters", prefix);
     rd_kafka_conf_t *conf = kafka_conf(kafka, "dead-letters", NULL);
     kafka_conf_set(conf, "enable.auto.commit", "false");
     kafka_conf_set(conf, "enable.partition.eof", "true");

@@ -149,7 +149,7 @@ static void join(struct broker_kafka *broker)
     if (broker->topic_per_event)
         put_pattern(broker->prefix, topic, sizeof(topic));
     else
-        broker_kafka_commands_topic(broker->prefix, topic);
+        place_topic(broker->prefix, topic);
     rd_kafka_topic_partition_list_t *wanted = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(wanted, topic, RD_KAFKA_PARTITION_UA);
     rd_kafka_resp_err_t err = rd_kafka_subscribe(broker->group.client, wanted);

@@ -59,7 +59,7 @@ bool kafka_owns(const struct kafka_named *topic, int32_t partition)
 
 static void try_to_make(struct broker_kafka *broker, struct kafka_named *topic)
 {
-    struct kafka_topic wanted = {.name = topic->name, .partition_count = ORDER_PARTITION_COUNT};
+    struct kafka_topic wanted = {.name = topic->name, .partition_count = broker->partition_count};
     topic->make_count++;
     topic->make_due_ms = 0;
     kafka_topic_begin(broker->replies.client, &wanted, broker->broker_count, broker->admin_queue);

@@ -114,11 +114,12 @@ void cluster_config(struct broker_kafka_config *config, const char *node_name)
         .kafka = cluster.config,
         .node_name = node_name,
         .topic_prefix = cluster.prefix,
+        .partition_count = ORDER_PARTITION_COUNT,
         .topics_exist = cluster.mock != NULL,
         .session_timeout_ms = 6000,
         .connect_timeout_ms = 30000,
     };
-    broker_kafka_commands_topic(cluster.prefix, name);
+    place_topic(cluster.prefix, name);
     cluster_topic(name, ORDER_PARTITION_COUNT);
     snprintf(name, sizeof(name), "%s.dead-letters", cluster.prefix);
     cluster_topic(name, 1);
@@ -225,7 +226,7 @@ struct node *node_start_with(const struct broker_kafka_config *config)
     if (err != ERR_OK)
         fail_msg("%s", why);
     snprintf(node->name, sizeof(node->name), "%s", config->node_name);
-    broker_kafka_commands_topic(config->topic_prefix, node->commands);
+    place_topic(config->topic_prefix, node->commands);
     struct broker_events events = {
         .on_assigned = on_assigned,
         .on_revoked = on_revoked,

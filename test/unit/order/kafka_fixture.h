@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "order/kafka/broker_kafka.h"
+#include "order/place.h"
 
 enum { NODE_NOTE_COUNT_MAX = 65536, WAIT_MS_MAX = 60000 * PATIENCE };
 

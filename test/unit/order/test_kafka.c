@@ -465,7 +465,7 @@ static void test_topic_of_another_size_is_refused(void **state)
     if (!cluster_is_mock())
         skip();
     char name[KAFKA_TOPIC_SIZE];
-    broker_kafka_commands_topic(cluster_prefix(), name);
+    place_topic(cluster_prefix(), name);
     cluster_topic(name, 7);
     cluster_config(&config, "one");
     check_refused(&config, "7 partitions");
@@ -541,7 +541,7 @@ static void test_topic_of_an_event_is_found_when_it_is_there(void **state)
     cluster_config(&config, "one");
     config.topic_per_event = true;
     struct node *node = node_start_with(&config);
-    broker_kafka_event_topic(cluster_prefix(), &event, node->commands);
+    place_topic_of_event(cluster_prefix(), &event, node->commands);
     broker_poll(node->broker, clock_now_ms());
     cluster_topic(node->commands, ORDER_PARTITION_COUNT);
     broker_make_topic(node->broker, node->commands);

@@ -58,7 +58,9 @@ static void test_an_event_has_a_topic_that_names_it(void **state)
     (void)state;
     struct uuid event = event_of(7);
     char topic[ORDER_TOPIC_SIZE];
-    place_topic_of_event(&event, topic);
+    place_topic("own", topic);
+    assert_string_equal(topic, "own.commands");
+    place_topic_of_event(ORDER_PREFIX, &event, topic);
     assert_string_equal(
         topic, "event-id-018f0000-0000-7000-8000-000000000007______ticket-command-request______holdfast");
 }

@@ -17,7 +17,18 @@ const require = createRequire(fileURLToPath(new URL('../../../web/package.json',
 const { chromium } = require('playwright-core');
 export const axeSource = () => require('axe-core').source;
 
+// What is switched off. First what costs more than the pages themselves: the address bar's lists, two pages of their own
+// in every window, which nobody sees here. Then what Playwright switches off for a page to do the same thing every time,
+// because the browser hears only one such list, the last.
+const WITHOUT = [
+  'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup',
+  'AcceptCHFrame', 'AutoExpandDetailsElement', 'AvoidUnnecessaryBeforeUnloadCheckSync', 'DeferRendererTasksAfterInput',
+  'DestroyProfileOnBrowserClose', 'GlobalMediaControls', 'HttpsUpgrades', 'LazyFrameLoading', 'LensOverlay', 'MediaRouter',
+  'PaintHolding', 'ThirdPartyStoragePartitioning', 'Translate',
+];
+
 export const ARGUMENTS = [
+  `--disable-features=${WITHOUT}`,
   '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
   '--disable-default-apps', '--disable-sync', '--no-first-run', '--disable-dev-shm-usage', '--force-color-profile=srgb',
 ];
