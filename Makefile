@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The few commands of daily work. What they do stands in scripts/; everything is relative to this folder.
 .DEFAULT_GOAL := help
-.PHONY: help run build test ci check bench sim fuzz fmt lint screenshots clean
+.PHONY: help run build test test-kafka ci check bench sim fuzz fmt lint screenshots clean
 MAKEFLAGS += --no-print-directory
 
 LISTEN ?= 127.0.0.1:8080
@@ -11,7 +11,7 @@ BUILD ?= release
 FUZZ_SECONDS ?= 60
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 run: build ## installs what is missing, builds, and opens the demo (LISTEN=127.0.0.1:8080)
 	@exec build/holdfast demo --listen $(LISTEN)
@@ -25,8 +25,12 @@ test: ## the tests: lint, unit, store, simulator, API, faults, PostgreSQL, brows
 	@scripts/packages build web test
 	@scripts/test
 
-ci: ## the same, and what threads share under ThreadSanitizer
-	@scripts/packages build web test
+test-kafka: ## the distributed mode on a real Apache Kafka, one broker and three
+	@scripts/packages build web test kafka
+	@scripts/test kafka
+
+ci: ## the same, what threads share under ThreadSanitizer, and a real Kafka
+	@scripts/packages build web test kafka
 	@scripts/test all
 
 check: ## the fast part of test: lint and unit

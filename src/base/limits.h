@@ -63,8 +63,9 @@ enum {
     SWEEP_INTERVAL_MS = 1000, /* how often leases and emptied events are looked at */
 
     /* Order by a broker */
-    ORDER_REPLY_MS = 2000,                /* a caller waits so long for the answer; then 202 … */
-    ORDER_SEND_MS_MAX = 1500,             /* … and by then the broker has taken the command, or has not */
+    ORDER_REPLY_MS = 2000,    /* a caller waits so long for the answer, unless said otherwise; then 202 … */
+    ORDER_SEND_MS_MAX = 1500, /* … and by then the broker has taken the command, or has not */
+    ORDER_WAIT_SECONDS_MAX = 60,
     ORDER_DEADLINE_MS = 10000 * PATIENCE, /* nobody waits any more for what was not begun by then */
     ORDER_PENDING_COUNT_MAX = 32768,      /* commands under way that this node was asked for */
     ORDER_LATE_COUNT_MAX = 16384,         /* answers that came late, kept to be asked for … */

@@ -254,6 +254,7 @@ static enum err start_order(struct node *node, const struct node_config *config,
         .topic_prefix = config->order_prefix,
         .topic_per_event = config->order_topic_per_event,
         .partition_count = config->order_partitions,
+        .reply_ms = config->order_reply_ms,
         .now_ms = clock_now_ms(),
     };
     return order_shared_create(&order_config, &node->order);

@@ -24,6 +24,7 @@ struct node_config { /* borrows everything for the node's life */
     const char *order_config_path; /* or NULL */
     const char *node_name;         /* with order_url: no other node's */
     const char *order_prefix;      /* of topics */
+    int64_t order_reply_ms;        /* how long a caller waits for the node that decides */
     int32_t order_partitions;      /* of a topic of commands */
     bool order_topic_per_event;
     bool order_make_topics;

@@ -65,6 +65,8 @@ enum option_scope { SCOPE_EVERYWHERE, SCOPE_FLAG };
       "what the topics in Kafka, and the group of nodes, are named after; nodes of one store have the same")           \
     X(ORDER_PARTITIONS, "order-partitions", EVERYWHERE, FOR_SERVE, "COUNT", "100",                                     \
       "partitions of a topic of commands, 1 to 1000, the same on every node")                                          \
+    X(ORDER_WAIT,      "order-wait",      EVERYWHERE, FOR_SERVE, "SECONDS", "2",                                        \
+      "how long a caller waits for the node that decides, 1 to 60; then the answer is 202 and where to ask")           \
     X(ORDER_TOPICS,    "order-topics",    EVERYWHERE, FOR_SERVE, "WORD", "shared",                                     \
       "topics of commands in Kafka: shared, one for all events, or event, one for each")                               \
     X(ORDER_MAKE_TOPICS, "order-make-topics", EVERYWHERE, FOR_SERVE, "WORD", "on",                                     \

@@ -108,7 +108,7 @@ bool setup_order(const struct options *options, struct node_config *config,
                  char node_name[NODE_NAME_SIZE_MAX + 1], char *why, size_t why_size)
 {
     const char *name = options->values[OPTION_NODE_NAME];
-    int64_t partitions;
+    int64_t partitions, wait_seconds;
 
     if (!setup_order_url(options, &config->order_url, why, why_size) ||
         !parse_word(options, OPTION_ORDER_TOPICS, "event", "shared", &config->order_topic_per_event, why,
@@ -118,11 +118,14 @@ bool setup_order(const struct options *options, struct node_config *config,
         !parse_word(options, OPTION_ORDER_EVENTS, "on", "off", &config->order_events, why, why_size) ||
         !options_integer(options, OPTION_ORDER_PARTITIONS, 1, ORDER_PARTITION_COUNT_MAX, &partitions, why,
                          why_size) ||
+        !options_integer(options, OPTION_ORDER_WAIT, 1, ORDER_WAIT_SECONDS_MAX, &wait_seconds, why,
+                         why_size) ||
         !check_name(options, OPTION_ORDER_PREFIX, why, why_size) ||
         (name != NULL && !check_name(options, OPTION_NODE_NAME, why, why_size)))
         return false;
     config->order_prefix = options->values[OPTION_ORDER_PREFIX];
     config->order_partitions = (int32_t)partitions;
+    config->order_reply_ms = wait_seconds * 1000;
     if (config->order_url == NULL)
         return true;
     if (strncmp(config->store_url, "sqlite:", 7) == 0) {

@@ -102,8 +102,10 @@ static enum decision release_ended(struct lane *lane, struct command *command)
         answer_add_failure(command, &row->seat_id, ERR_SEAT_NOT_AVAILABLE, 1)->state = SEAT_SOLD;
         return lane_answer(lane, command, ERR_SEAT_NOT_AVAILABLE);
     }
-    if (lane->shared && row->state == HOLD_ACTIVE) { /* another node made it: not in memory yet */
+    /* Another node made it, or a commit whose answer has not come: not in memory yet. */
+    if (row->state == HOLD_ACTIVE && (lane->shared || lane->in_flight > 0)) {
         follow_missed(lane, command);
+        lane_lookups_forget(command);
         return DEFERRED;
     }
     counter_add(COUNTER_RELEASE_DOUBLE, 1);

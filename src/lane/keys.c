@@ -72,13 +72,13 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
     command->result = (struct result){.now_ms = lane->now_ms};
     if (!result_unpack(lane, command, data, size)) {
         /* Another node knows an event, or its seats, that this one does not know yet. */
-        if (command->sent.answer != NULL && !follow_is_fresh(lane, command))
+        if (!follow_is_fresh(lane, command))
             return DEFERRED;
         command->result = (struct result){.err = ERR_INTERNAL, .now_ms = lane->now_ms};
     } else if (!may_see(command)) {
         command->result = (struct result){.err = ERR_COMMAND_NOT_FOUND, .now_ms = lane->now_ms};
     } else if (command->result.has_checkout) {
-        if (command->sent.answer != NULL && !follow_is_fresh(lane, command))
+        if (!follow_is_fresh(lane, command))
             return DEFERRED;
         if (!fill_checkout(lane, command))
             return LOOKING_UP;

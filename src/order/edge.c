@@ -4,7 +4,7 @@
  *
  *   sent ─┬─ answered in time ──────────▶ its answer (201, 409, …)
  *         ├─ the broker did not take it ▶ 503: nothing was done
- *         └─ ORDER_REPLY_MS passed ─────▶ 202; the answer is kept when it comes (late.c)
+ *         └─ reply_ms passed ─────▶ 202; the answer is kept when it comes (late.c)
  *
  * Invariant: a command is given back exactly once; its `pending` lives until the
  * broker has said what became of the message, and the answer came or is given up. */
@@ -154,7 +154,7 @@ static struct pending *make_pending(struct shared *shared, struct command *comma
     pending->actor.ip = pending->actor.user_agent = pending->actor.request_id = NULL;
     pending->has_given_key = !command->sent.is_key_made;
     memcpy(pending->key, command->key, sizeof(pending->key));
-    pending->until_ms = shared->now_ms + ORDER_REPLY_MS;
+    pending->until_ms = shared->now_ms + shared->config.reply_ms;
     pending->sent_us = clock_monotonic_us();
     return pending;
 }

@@ -27,6 +27,7 @@ struct order_shared_config {
     const char *topic_prefix;
     bool topic_per_event;
     int32_t partition_count; /* of each topic */
+    int64_t reply_ms;        /* a caller waits so long for the answer; then 202 */
     int64_t now_ms;
     uint64_t seed; /* 0: from the system */
 };

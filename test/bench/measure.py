@@ -7,6 +7,7 @@ import subprocess
 import threading
 
 from at_once import measure_expiry, measure_race
+from order import measure_order
 from report import SECONDS, show, show_load, thousands
 from servers import ROOT, Node, Postgres, Redis, fill, run
 from sizes import measure_memory, measure_start
@@ -109,4 +110,5 @@ MEASUREMENTS = {
     "memory": measure_memory,
     "start": measure_start,
     "nodes": measure_nodes,
+    "order": measure_order,
 }

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BINARY = os.environ.get("HOLDFAST_BIN", os.path.join(ROOT, "build/holdfast"))
@@ -152,6 +153,11 @@ class Node:
         """Resident bytes of its own, so without the program's and the libraries' files."""
         with open("/proc/%d/status" % self.process.pid, encoding="ascii") as status:
             return int(re.search(r"RssAnon:\s+(\d+)", status.read()).group(1)) * 1024
+
+    def metric(self, name):
+        with urllib.request.urlopen(self.url + "/metrics", timeout=10) as answer:
+            found = re.search(r"^%s (\S+)$" % name, answer.read().decode(), re.MULTILINE)
+        return float(found.group(1)) if found else 0
 
     def token(self, org, role="buyer", user=None):
         words = ["token", "--jwt-secret-file", self.secret, "--store", self.store, "--org", org, "--role", role]

@@ -36,6 +36,7 @@ NODE_FAILURE = """TAP version 13
 def test_tests_of_a_plan_are_counted():
     assert judge("1..2\nok 1 - a\nok 2 - b\n", FINE) == Outcome(2, 0)
     assert judge("1..2\nok 1 - a\nnot ok 2 - b\n", Ending(1)) == Outcome(1, 1)
+    assert judge("1..2\nok 1 - a\nnot ok 2 # SKIP b\n", Ending(0)) == Outcome(1, 0)
 
 
 def test_a_program_that_ends_before_its_plan_has_failed():

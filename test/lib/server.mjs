@@ -6,7 +6,9 @@
 //     is shown when the test file fails.
 //  4. With HOLDFAST_TEST_STORE_URL=postgres://… (without a database) every server that is not told its store gets a new
 //     database there instead of a file.
-//  5. Whatever a test forgets is killed when the file ends, by its own process id.
+//  5. With HOLDFAST_TEST_ORDER_URL=kafka://… besides, such a server has topics of its own there, and is ready when it has its
+//     partitions.
+//  6. Whatever a test forgets is killed when the file ends, by its own process id.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -19,11 +21,12 @@ import { fileURLToPath } from 'node:url';
 import { makeDatabase, psql } from './postgres.mjs';
 import { sqlite } from './sqlite.mjs';
 import { makeToken, claimsFor } from './token.mjs';
-import { within } from './wait.mjs';
+import { within, waitFor } from './wait.mjs';
 
 const root = resolve(fileURLToPath(import.meta.url), '../../..');
 export const binary = resolve(process.env.HOLDFAST_BIN ?? join(root, 'build/holdfast'));
-export const START_LIMIT_MS = 60000;
+export const ORDER_PARTITIONS = 4; // of a test's own topic
+const START_LIMIT_MS = 60000;
 export const STOP_LIMIT_MS = 60000;
 const ALARMS = /AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|\bCHECK\b/;
 const OUTPUT_SHOWN = 6000;
@@ -130,6 +133,13 @@ export class Server {
     this.database = options.database ?? join(this.dir, 'holdfast.db');
     const base = process.env.HOLDFAST_TEST_STORE_URL;
     this.store = options.store ?? (base && !options.database ? makeDatabase(base) : `sqlite:${this.database}`);
+    const order = process.env.HOLDFAST_TEST_ORDER_URL;
+    if (order && this.store.startsWith('postgres:') && options.store === undefined) {
+      this.orderPrefix = `test-${randomBytes(8).toString('hex')}`;
+      // Callers are let wait: what is tested is what they are answered, not how long a busy machine takes.
+      this.orderArgs = ['--order', order, '--order-prefix', this.orderPrefix, '--order-partitions', String(ORDER_PARTITIONS),
+        '--node-name', 'node', '--order-wait', '60', '--order-events', 'off'];
+    }
     this.secretFile = join(this.dir, 'secret');
     this.secret = options.secret ?? randomBytes(32).toString('hex');
     this.text = '';
@@ -151,6 +161,7 @@ export class Server {
       '--store',
       this.store,
       ...keyArgs,
+      ...(this.orderArgs ?? []),
       ...args,
     ];
   }
@@ -202,7 +213,15 @@ export class Server {
       throw new Error(`${error.message}\n${this.text.slice(-OUTPUT_SHOWN)}`);
     });
     this.url = `http://127.0.0.1:${this.port}`;
+    if (this.orderArgs) await this.hasPartitions();
     return this;
+  }
+
+  hasPartitions() {
+    return waitFor('the node to have its partitions', async () => {
+      const metrics = await (await fetch(`${this.url}/metrics`)).text();
+      return metrics.includes(`\nholdfast_order_partitions ${ORDER_PARTITIONS}\n`);
+    });
   }
 
   get pid() {

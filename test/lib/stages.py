@@ -33,6 +33,12 @@ POSTGRES_LEFT_OUT = re.compile(r"store:(sqlite|sim|postgres)_")  # of one store 
 POSTGRES_FILES = ["admin", "checkout", "expiry", "idempotency", "race", "reserve", "stream", "walk"]
 POSTGRES_SETTINGS = ["max_connections=400"]
 
+# What runs on a real Kafka: C tests by name, API files by name.
+KAFKA_TESTS = re.compile(r"order/kafka|publish/kafka")
+KAFKA_FILES = ["checkout", "expiry", "idempotency", "race", "reserve", "walk"]
+KAFKA_SECONDS_MAX = 400
+KAFKA_SKIPPED = 3            # exit status of scripts/kafka
+
 # What runs under ThreadSanitizer: C tests by name, API files by name. None that starts librdkafka: it makes its threads
 # with C11's thrd_create(), which gcc 12's ThreadSanitizer does not know and crashes on.
 TSAN_TESTS = re.compile(r"base/(queue|log|metrics)|hot/seatmap|publish/(?!kafka)|store/|http/|pay/|order/(?!kafka)|lane/|store:")
@@ -140,8 +146,8 @@ class Stages:
         return Program(full, (*prefix, program), seconds_max, LONG.get(full, 1), env=env or {})
 
     @staticmethod
-    def node_program(stage, path, binary="build/asan/holdfast", env=None, prefix=(), seconds_max=SECONDS_MAX):
-        name = stage + "/" + os.path.basename(path).removesuffix(".test.mjs")
+    def node_program(stage, path, binary="build/asan/holdfast", env=None, prefix=(), seconds_max=SECONDS_MAX, suffix=""):
+        name = stage + "/" + os.path.basename(path).removesuffix(".test.mjs") + suffix
         return Program(name, (*prefix, "node", *node_reporter(), path), seconds_max, LONG.get(name, NODE_SECONDS),
                        env={**(env or {}), "HOLDFAST_BIN": binary})
 
@@ -234,6 +240,43 @@ class Stages:
                                                           env={"HOLDFAST_TEST_STORE_URL": url})
                                         for name in POSTGRES_FILES])
 
+    async def kafka(self):
+        """On a real Apache Kafka: the tests that use the mock elsewhere, and the main part of the API's with a broker."""
+        if not await self.programs_built("kafka"):
+            return
+        os.makedirs("build/kafka", exist_ok=True)
+        kafka = tempfile.mkdtemp(prefix="cluster-", dir="build/kafka")
+        postgres = tempfile.mkdtemp(prefix="holdfast-postgres-", dir="/tmp")
+        log = self.crew.log_of("kafka")
+        try:
+            status, url = await status_of("scripts/kafka", "start", kafka, "1", log=log)
+            if status == KAFKA_SKIPPED:
+                self.tally.say("kafka     SKIPPED: NO REAL KAFKA WAS TO BE HAD, NOTHING WAS TESTED ON ONE\n" + read_log(log))
+                return
+            store = await output_of("test/lib/postgres.sh", "start", postgres, *POSTGRES_SETTINGS, log=log)
+            if status != 0 or store is None:
+                self.fail("kafka", "Kafka or PostgreSQL does not start", log)
+                return
+            await self._kafka_programs(url, store)
+        finally:
+            await output_of("scripts/kafka", "stop", kafka, log=log)
+            await output_of("test/lib/postgres.sh", "stop", postgres, "immediate", log=log)
+            shutil.rmtree(kafka, ignore_errors=True)
+            shutil.rmtree(postgres, ignore_errors=True)
+        # Each with brokers of its own; three of them and three nodes are enough for two cores.
+        for brokers in ("1", "3"):
+            for path in sorted(glob.glob("test/fault/order*.test.mjs")):
+                await self.run("kafka", self.node_program("kafka", path, env={"HOLDFAST_TEST_KAFKA": brokers},
+                                                          seconds_max=KAFKA_SECONDS_MAX, suffix="-" + brokers))
+
+    async def _kafka_programs(self, url, store):
+        tests = [(name, program) for name, program in await self.c_tests("asan") if KAFKA_TESTS.match(name)]
+        await self.run_all("kafka", [self.c_program("kafka", name, program, {"HOLDFAST_TEST_KAFKA": url})
+                                     for name, program in tests])
+        await self.run_all("kafka", [self.node_program("kafka", "test/api/%s.test.mjs" % name, seconds_max=KAFKA_SECONDS_MAX,
+                                                       env={"HOLDFAST_TEST_STORE_URL": store, "HOLDFAST_TEST_ORDER_URL": url})
+                                     for name in KAFKA_FILES])
+
     async def tsan(self):
         if not await self.built("tsan", "tsan", "build.ninja"):  # so that Meson can be asked
             return
@@ -252,11 +295,17 @@ class Stages:
 
 async def output_of(*command, log):
     """What a command prints, stripped; None if it fails. Its complaints are added to `log`."""
+    status, out = await status_of(*command, log=log)
+    return out if status == 0 else None
+
+
+async def status_of(*command, log):
+    """Its exit status, and what it prints."""
     with open(log, "ab") as complaints:
         process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                        stderr=complaints)
         out, _ = await process.communicate()
-    return out.decode().strip() if process.returncode == 0 else None
+    return process.returncode, out.decode().strip()
 
 
 async def tsan_prefix():

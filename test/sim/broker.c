@@ -122,7 +122,7 @@ struct sim_log *sim_log_create(uint64_t seed, int32_t partition_count)
     list_init(&log->partitions);
     list_init(&log->letters);
     list_init(&log->sending);
-    make_topic(log, ORDER_PREFIX ".commands");
+    make_topic(log, ORDER_TOPIC);
     return log;
 }
 

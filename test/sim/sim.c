@@ -111,17 +111,17 @@ int main(int count, char **arguments)
     rest(&world);
     const struct sim_tables *tables = world.tables;
     /* Who does nothing breaks no promise. */
-    if (steps >= 10000 && (world.granted < (int64_t)steps / 100 || world.sold == 0))
+    if (steps >= 10000 && (world.granted < (int64_t)steps / 100 || tables->tickets.count == 0))
         world_fail(&world, "hardly anything was granted");
     printf("seed %llu: %d nodes, %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, "
            "%lld failed, "
-           "%lld unknown, %lld restarts, %lld freezes, %lld misses, %lld commits, %lld audit rows: every "
-           "promise kept\n",
+           "%lld unknown, %lld sent, %lld pending, %lld restarts, %lld freezes, %lld misses, %lld commits, "
+           "%lld audit rows: every promise kept\n",
            (unsigned long long)seed, (int)world.node_count, (unsigned long long)steps,
            (long long)world.posted, (long long)world.granted, (long long)world.sold, (long long)world.refused,
-           (long long)world.failed, (long long)world.unknown, (long long)world.restarts,
-           (long long)world.freezes, (long long)tables->miss_count, (long long)tables->commit_count,
-           (long long)tables->audit_count);
+           (long long)world.failed, (long long)world.unknown, (long long)world.sent, (long long)world.pending,
+           (long long)world.restarts, (long long)world.freezes, (long long)tables->miss_count,
+           (long long)tables->commit_count, (long long)tables->audit_count);
     world_deinit(&world);
     return 0;
 }

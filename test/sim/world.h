@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "broker.h"
@@ -36,7 +37,7 @@ enum {
      * what it was told. A node that was stopped may be older still. */
     WORLD_LAG_MS_MAX = 20000,
     /* An answer through the broker is so much older when it comes; after that its caller is told 202. */
-    WORLD_ROUND_MS_MAX = 8000,
+    WORLD_ROUND_MS_MAX = ORDER_REPLY_MS + COMMAND_WAIT_MS_MAX + 4000,
 };
 
 /* What a user was told: the other side of "durable before acknowledged". */

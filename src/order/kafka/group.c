@@ -260,9 +260,11 @@ void kafka_group_close(struct broker_kafka *broker)
     rd_kafka_queue_io_event_enable(group->queue, -1, NULL, 0);
     rd_kafka_queue_destroy(group->leaving);
     rd_kafka_queue_destroy(group->queue);
-    /* Between joining and the first assignment librdkafka before 2.3 aborts on this: it is left to the process's end, with
-     * nothing of ours to write to. */
-    if (group->was_assigned || !group->joined)
+    /* Two cases are left to the process's end, with nothing of ours to write to: while a JoinGroup is under way this would
+     * wait for its answer, for as long as the slowest member takes; and between joining and the first assignment librdkafka
+     * before 2.3 aborts on it. */
+    bool is_closed = rd_kafka_consumer_closed(group->client) != 0;
+    if (is_closed && (group->was_assigned || !group->joined))
         rd_kafka_destroy_flags(group->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     gauge_set(GAUGE_ORDER_PARTITIONS, 0);
     gauge_set(GAUGE_ORDER_LAG, 0);

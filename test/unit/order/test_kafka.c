@@ -23,6 +23,11 @@ enum { MANY = 3000, PART = 7 };
 static struct node *shared;
 static uint64_t last_value;
 
+static bool is_idle(void *context)
+{
+    return broker_is_idle(((struct node *)context)->broker);
+}
+
 static struct node *shared_node(void)
 {
     if (shared == NULL) {
@@ -30,6 +35,7 @@ static struct node *shared_node(void)
         shared = node_start("shared");
         wait_until_owned(&shared, 1);
     }
+    wait_until(&shared, 1, "the last test's messages to be stored", is_idle, shared);
     node_forget(shared);
     return shared;
 }
@@ -67,11 +73,6 @@ static void wait_for(struct node *node, struct want want)
 static bool has_none(void *context)
 {
     return ((struct node *)context)->owned_count == 0;
-}
-
-static bool is_idle(void *context)
-{
-    return broker_is_idle(((struct node *)context)->broker);
 }
 
 /* Where the last one of a kind is, or −1. */
@@ -262,6 +263,24 @@ static void test_second_node_takes_half_and_gives_it_back(void **state)
     pair.above = 2000;
     wait_until(nodes, 2, "the commands", all_taken, &pair);
     assert_int_equal(nodes[1]->command_count, before);
+    node_stop(nodes[1]);
+    node_stop(nodes[0]);
+}
+
+static bool has_less(void *context)
+{
+    return ((struct node *)context)->owned_count < ORDER_PARTITION_COUNT;
+}
+
+static void test_node_may_end_before_it_was_given_anything(void **state)
+{
+    (void)state;
+    struct node *nodes[2] = {node_start("one")};
+    wait_until_owned(nodes, 1);
+    nodes[1] = node_start("two");
+    /* The group has let the second one in: the first gives up what it is about to get. */
+    wait_until(nodes, 2, "the first to have less", has_less, nodes[0]);
+    assert_int_equal(nodes[1]->owned_count, 0);
     node_stop(nodes[1]);
     node_stop(nodes[0]);
 }
@@ -560,6 +579,7 @@ int main(void)
         cmocka_unit_test_setup(test_something_to_do_wakes_the_lane, prefix_renew),
         cmocka_unit_test_setup(test_replies_from_before_are_not_read_and_none_after_is_missed, prefix_renew),
         cmocka_unit_test_setup(test_second_node_takes_half_and_gives_it_back, prefix_renew),
+        cmocka_unit_test_setup(test_node_may_end_before_it_was_given_anything, prefix_renew),
         cmocka_unit_test_setup(test_next_owner_begins_where_the_last_committed, prefix_renew),
         cmocka_unit_test_setup(test_paused_partition_gives_nothing_and_loses_nothing, prefix_renew),
         cmocka_unit_test_setup(test_pause_within_a_turn_neither_loses_nor_repeats, prefix_renew),

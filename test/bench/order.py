@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distributed mode: nodes that share the work through a real Apache Kafka, beside one node without."""
+import os
+import subprocess
+import time
+
+from report import SECONDS, show, show_load
+from servers import ROOT, Node, Postgres, Redis, _running, directory, fill
+
+CONNECTIONS = (256, 512, 1024)
+NODE_COUNT = 2
+WARM_UP_SECONDS = 4  # Java is slow until it has seen what it is to do
+
+
+class Kafka:
+    """One broker, with a Java that may compile as well as it can."""
+    script = os.path.join(ROOT, "scripts/kafka")
+
+    def __init__(self):
+        self.path = directory()
+        environment = {**os.environ, "HOLDFAST_KAFKA_JVM": "-Xms256m -Xmx512m -XX:+UseSerialGC"}
+        self.url = subprocess.run([self.script, "start", self.path, "1"], capture_output=True, text=True, check=True,
+                                  env=environment).stdout.strip()
+        _running.append(lambda: subprocess.run([self.script, "stop", self.path], check=False, capture_output=True))
+
+
+def shared_nodes(store, redis, kafka, name, options):
+    """Two nodes that have half of the partitions each."""
+    nodes = []
+    for number in range(NODE_COUNT):
+        secret = nodes[0].secret if nodes else None
+        nodes.append(Node(store, "--warm", redis.url, "--order", kafka.url, "--order-prefix", name, "--node-name",
+                          "node-%d" % number, *options, secret=secret))
+    for _ in range(300):
+        counts = [node.metric("holdfast_order_partitions") for node in nodes]
+        if min(counts) > 0 and max(counts) - min(counts) <= 1:
+            time.sleep(1)  # claimed, and memory brought up to date
+            return nodes
+        time.sleep(0.1)
+    raise RuntimeError("the nodes do not share the partitions: %s" % counts)
+
+
+def load(postgres, name, connections, start):
+    """Full load on the first of the nodes that `start` makes on a database of their own."""
+    store = postgres.database(name)
+    org, _ = fill(store, events=max(2, (SECONDS + WARM_UP_SECONDS) * 30000 // 100000 + 1))
+    postgres.psql(name, "CHECKPOINT")
+    nodes = start(store)
+    nodes[0].holds_per_second(org, WARM_UP_SECONDS, connections)
+    result = nodes[0].holds_per_second(org, SECONDS, connections)
+    for node in nodes:
+        node.stop()
+    active = int(postgres.psql(name, "SELECT count(*) FROM seat_holds WHERE status = 'active'"))
+    if active < result["held"]:
+        raise RuntimeError("%d holds were acknowledged, %d are in the store" % (result["held"], active))
+    return result
+
+
+def measure_order():
+    """Two nodes that share the work through Kafka, and one node without."""
+    postgres, redis, kafka = Postgres(), Redis(), Kafka()
+    options = os.environ.get("BENCH_ORDER_OPTIONS", "").split()
+    best = {"alone": 0, "shared": 0}
+    for connections in CONNECTIONS:
+        alone = load(postgres, "alone_%d" % connections, connections,
+                     lambda store: [Node(store, "--warm", redis.url)])
+        show_load("one node, %d connections" % connections, alone)
+        shared = load(postgres, "shared_%d" % connections, connections,
+                      lambda store: shared_nodes(store, redis, kafka, "bench-%d" % connections, options))
+        show_load("two nodes and Kafka, %d connections" % connections, shared)
+        best["alone"] = max(best["alone"], alone["holds_per_second"])
+        best["shared"] = max(best["shared"], shared["holds_per_second"])
+    show("ratio", "%.2f" % (best["shared"] / best["alone"]), "of one node's rate", "must be 0.7")
