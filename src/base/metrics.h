@@ -132,7 +132,7 @@
     X(ORDER_PENDING,        "holdfast_order_pending", "", "Commands sent to the broker that wait for their reply")  \
     X(ORDER_PARTITIONS,     "holdfast_order_partitions", "", "Partitions that this node has")                       \
     X(ORDER_LAG,            "holdfast_order_lag", "", "Commands in the partitions of this node that are not committed yet")\
-    X(BROKER_UP,            "holdfast_broker_up", "", "1 while a broker answers; 0 while none does, or there is none")\
+    X(BROKER_UP,            "holdfast_broker_up", "", "1 while a broker answers, 0 while none does, -1 without Kafka")\
     X(START_TIME,           "holdfast_start_time_seconds", "", "When this process started")
 
 /* Histograms of seconds, but for sizes. */

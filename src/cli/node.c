@@ -231,8 +231,10 @@ static enum err start_deliver(struct node *node, const struct node_config *confi
 static enum err start_order(struct node *node, const struct node_config *config, const struct uuid *node_id,
                             char *why, size_t why_size)
 {
-    if (node->kafka == NULL)
+    if (node->kafka == NULL) {
+        gauge_set(GAUGE_BROKER_UP, -1);
         return order_local_create(node->lane, &node->order);
+    }
     struct broker *broker;
     struct broker_kafka_config broker_config = {
         .kafka = node->kafka,

@@ -36,6 +36,11 @@ void broker_commit(struct broker *broker, const char *topic, int32_t partition, 
     broker->functions->commit(broker, topic, partition, next_offset);
 }
 
+void broker_rewind(struct broker *broker, const char *topic, int32_t partition)
+{
+    broker->functions->rewind(broker, topic, partition);
+}
+
 void broker_make_topic(struct broker *broker, const char *topic)
 {
     broker->functions->make_topic(broker, topic);

@@ -41,7 +41,7 @@ struct broker_events {
     void (*on_revoked)(void *context, const char *topic, int32_t partition, bool lost);
     void (*on_command)(void *context, const struct broker_message *message);
     /* All that was sent to the partition so far has come. Each time that is so again, or the first time: either. */
-    void (*on_end)(void *context, const char *topic, int32_t partition);
+    void (*on_end)(void *context, const char *topic, int32_t partition, int64_t next_offset);
     void (*on_reply)(void *context, const struct broker_message *message); /* to this node's own replies */
     /* What became of a command, once for each that broker_send_command() took. */
     void (*on_sent)(void *context, void *owner, enum broker_outcome outcome);
@@ -65,6 +65,8 @@ enum err broker_send_dead_letter(struct broker *broker, const struct broker_mess
 void broker_pause(struct broker *broker, const char *topic, int32_t partition, bool paused);
 /* Cosmetic: where the next owner begins to read, and what lag is measured from. */
 void broker_commit(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset);
+/* What was given out of the partition comes once more, from its beginning. */
+void broker_rewind(struct broker *broker, const char *topic, int32_t partition);
 void broker_make_topic(struct broker *broker, const char *topic); /* unless it is there */
 bool broker_is_idle(struct broker *broker);                       /* nothing of ours is on its way to it */
 int broker_fd(struct broker *broker); /* readable when broker_poll() has something to do */

@@ -79,6 +79,10 @@ static void claim_done(struct partition *partition, const struct store_unit *uni
     partition->is_in_batch = false;
     if (was_written && unit->result == UNIT_OK) {
         partition->fence.epoch = unit->order_claims->row.epoch;
+        if (unit->order_claims->resets) {
+            partition->resets = false;
+            partition->fence.next_offset = partition->noted_offset = 0;
+        }
         log_write(LOG_DEBUG, "partition claimed", "\"topic\":\"%s\",\"partition\":%d,\"epoch\":%lld",
                   partition->fence.topic, partition->fence.partition, (long long)partition->fence.epoch);
         if (partition->is_assigned) {
@@ -138,6 +142,9 @@ static void add_claim(struct store_batch *batch, struct partition *partition)
         .node = shared->config.node_id,
         .claimed_ms = shared->now_ms,
     };
+    claim->resets = partition->resets;
+    if (claim->resets)
+        claim->row.next_offset = 0;
     add_unit(batch, partition)->order_claims = claim;
     partition->state = PARTITION_CLAIMING;
 }
@@ -198,6 +205,9 @@ int64_t claim_turn(struct shared *shared)
     int64_t next_ms = shared->now_ms + NOTE_IDLE_MS;
     LIST_FOR_EACH(node, &shared->owner.partitions) {
         struct partition *partition = CONTAINER_OF(node, struct partition, node);
+        if (partition->state == PARTITION_OPEN && partition->anew_at_ms != 0 &&
+            shared->now_ms >= partition->anew_at_ms)
+            partition_begin_anew(partition);
         /* What the lane still has of the last time it was ours goes first: it would be found to be in progress. */
         if (partition->state != PARTITION_WANTED || !partition->is_assigned || partition->running_count > 0 ||
             shared->is_leaving)

@@ -54,6 +54,8 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
         partition = partition_create(shared, topic, number);
     partition->is_assigned = true;
     partition->is_paused = false;
+    partition->anew_at_ms = 0;
+    partition->resets = false;
     partition->seen_offset = 0;
     partition->has_seen_end = false;
     partition->retry_at_ms = 0;
@@ -75,20 +77,29 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
         partition->state = PARTITION_WANTED;
 }
 
-void owner_on_end(void *context, const char *topic, int32_t number)
+void owner_on_end(void *context, const char *topic, int32_t number, int64_t next_offset)
 {
     struct partition *partition = find(context, topic, number);
     /* Before the claim, whoever had it may still decide what comes. */
-    if (partition != NULL &&
-        (partition->state == PARTITION_CATCHING_UP || partition->state == PARTITION_OPEN))
-        partition->has_seen_end = true;
+    if (partition == NULL ||
+        (partition->state != PARTITION_CATCHING_UP && partition->state != PARTITION_OPEN))
+        return;
+    partition->has_seen_end = true;
+    /* Less was ever sent than is done: this is another log than that was. Or this end is an old one, and the rest of what
+     * whoever had it before has done is on its way. */
+    if (next_offset < partition->fence.next_offset && partition->anew_at_ms == 0)
+        partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
 }
 
 void owner_on_command(void *context, const struct broker_message *message)
 {
     struct shared *shared = context;
     struct partition *partition = find(shared, message->topic, message->partition);
-    if (partition == NULL || !partition->is_assigned || !partition_take(partition, message))
+    if (partition == NULL || !partition->is_assigned)
+        return;
+    if (message->offset >= partition->fence.next_offset)
+        partition->anew_at_ms = 0;
+    if (!partition_take(partition, message))
         return;
     if (partition->waiting_count >= ORDER_QUEUE_COUNT_MAX && !partition->is_paused) {
         partition->is_paused = true;

@@ -102,6 +102,21 @@ void partition_fenced(struct partition *partition)
     partition->retry_at_ms = partition->shared->now_ms + PARTITION_FENCED_MS;
 }
 
+void partition_begin_anew(struct partition *partition)
+{
+    log_write(LOG_ERROR, "the topic was made anew; it is read from its beginning",
+              "\"topic\":\"%s\",\"partition\":%d,\"next_offset\":%lld", partition->fence.topic,
+              partition->fence.partition, (long long)partition->fence.next_offset);
+    partition_drop_waiting(partition);
+    partition->resets = true;
+    partition->anew_at_ms = 0;
+    partition->seen_offset = 0;
+    partition->has_seen_end = false;
+    partition->state = PARTITION_WANTED;
+    partition->retry_at_ms = 0;
+    broker_rewind(partition->shared->config.broker, partition->fence.topic, partition->fence.partition);
+}
+
 bool partition_is_gone(const struct partition *partition)
 {
     bool is_under_way = partition->state == PARTITION_LOOKING || partition->state == PARTITION_CATCHING_UP;

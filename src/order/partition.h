@@ -39,6 +39,8 @@ struct partition {
     bool is_assigned;
     bool is_paused;
     bool is_in_batch;     /* a claim or note of it is being written */
+    bool resets;          /* the log was made anew: its offsets begin again */
+    int64_t anew_at_ms;   /* so it seems; it is so if nothing else is seen until then */
     bool has_seen_end;    /* what comes now was sent after the claim: nobody can have decided it before */
     int64_t seen_offset;  /* the next to come */
     int64_t noted_offset; /* next_offset as the store has it */
@@ -56,7 +58,7 @@ struct partition {
 
 /* A fenced node waits so long before it claims anew: by then the broker has told it that it lost the partition, unless
  * that is not so. */
-enum { PARTITION_FENCED_MS = 2000 };
+enum { PARTITION_FENCED_MS = 2000, PARTITION_ANEW_MS = 5000 };
 
 struct taken { /* a command from the broker */
     struct list node;
@@ -79,7 +81,9 @@ bool partition_take(struct partition *partition, const struct broker_message *me
 void partition_skip(struct partition *partition, int64_t offset); /* everything before it is done */
 void partition_doubt(struct partition *partition); /* what waits may have been decided by whoever had it */
 void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
-void partition_fenced(struct partition *partition);                /* another node has claimed it */
+/* Its log was made anew: it is claimed and read from its beginning. What was decided of it is settled by its keys. */
+void partition_begin_anew(struct partition *partition);
+void partition_fenced(struct partition *partition);        /* another node has claimed it */
 bool partition_is_gone(const struct partition *partition); /* not ours, and nobody has anything of it */
 /* Left to whoever has the partition next: those that wait, or one that the lane had. */
 void partition_drop_waiting(struct partition *partition);

@@ -169,7 +169,8 @@ struct dead_letter_write { /* insert; one that is there already is left alone */
 struct
     order_claim { /* a partition changes hands: insert (epoch 1), or update, which must find epoch row.epoch − 1 */
     struct order_claim *next;
-    struct order_row row; /* an update leaves next_offset as it is */
+    struct order_row row; /* an update leaves next_offset as it is … */
+    bool resets;          /* … unless the log itself was made anew: then it is the row's */
     bool missed;          /* filled in when the unit missed: somebody else claimed it */
 };
 

@@ -122,7 +122,7 @@ struct sim_log *sim_log_create(uint64_t seed, int32_t partition_count)
     list_init(&log->partitions);
     list_init(&log->letters);
     list_init(&log->sending);
-    make_topic(log, ORDER_TOPIC);
+    make_topic(log, ORDER_PREFIX ".commands");
     return log;
 }
 
@@ -471,6 +471,14 @@ static void pause_reading(struct broker *base, const char *topic, int32_t number
     partition->readers[broker->index].is_paused = paused;
 }
 
+static void rewind_reading(struct broker *base, const char *topic, int32_t number)
+{
+    struct sim_broker *broker = broker_of(base);
+    struct sim_partition *partition = find_partition(broker->log, topic, number);
+    CHECK(partition != NULL);
+    partition->readers[broker->index].position = 0;
+}
+
 /* Only its owner's word counts. */
 static void commit(struct broker *base, const char *topic, int32_t number, int64_t next_offset)
 {
@@ -578,7 +586,7 @@ static void read_end(struct sim_broker *broker, struct sim_partition *partition)
     if (reader->is_end_due) {
         reader->is_end_due = false;
         reader->is_end_told = true;
-        events->on_end(events->context, partition->topic_name, partition->number);
+        events->on_end(events->context, partition->topic_name, partition->number, reader->position);
     } else if (!reader->is_end_told && reader->position >= partition->count) {
         reader->is_end_due = true;
     }
@@ -688,6 +696,7 @@ static const struct broker_functions functions = {
     .send_reply = send_reply,
     .send_dead_letter = send_dead_letter,
     .pause = pause_reading,
+    .rewind = rewind_reading,
     .commit = commit,
     .make_topic = make_topic_of,
     .is_idle = is_idle,

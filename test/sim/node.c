@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lane/lane_int.h"
+#include "order/place.h"
 #include "world.h"
 
 static void node_lost(void *context)
@@ -28,6 +29,8 @@ static void begin_order(struct node *node, const struct uuid *node_id)
         .node_id = *node_id,
         .node_name = sim_log_node_name(node->index),
         .topic_per_event = world->topic_per_event,
+        .topic_prefix = ORDER_PREFIX,
+        .reply_ms = ORDER_REPLY_MS,
         .partition_count = world->log->partition_count,
         .now_ms = world->now_ms + node->skew_ms,
         .seed = rng_next(&world->rng) | 1,

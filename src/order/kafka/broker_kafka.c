@@ -111,6 +111,7 @@ static const struct broker_functions functions = {
     .send_reply = kafka_send_reply,
     .send_dead_letter = kafka_send_dead_letter,
     .pause = kafka_group_pause,
+    .rewind = kafka_group_rewind,
     .commit = kafka_commit,
     .make_topic = kafka_make_topic,
     .is_idle = kafka_is_idle,

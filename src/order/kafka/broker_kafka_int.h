@@ -19,7 +19,8 @@
 enum {
     GROUP_POLL_COUNT_MAX = 1024, /* commands in a turn */
     REPLY_POLL_COUNT_MAX = 1024, /* replies in a turn */
-    COMMIT_INTERVAL_MS = 200,
+    /* A commit in the middle of a rebalance makes librdkafka give up all of its partitions: not too often. */
+    COMMIT_INTERVAL_MS = 2000,
     LAG_INTERVAL_MS = 1000,
     MAKE_RETRY_MS = 500,
     MAKE_COUNT_MAX = 20, /* tries to make a topic */
@@ -135,6 +136,7 @@ void kafka_producer_close(struct broker_kafka *broker);
 /* group.c */
 bool kafka_group_open(struct broker_kafka *broker, char *why, size_t why_size);
 bool kafka_group_serve(struct broker_kafka *broker); /* is there more */
+void kafka_group_rewind(struct broker *base, const char *name, int32_t number);
 void kafka_group_pause(struct broker *base, const char *topic, int32_t partition, bool paused);
 void kafka_group_leave(struct broker *base);
 void kafka_group_close(struct broker_kafka *broker);

@@ -172,7 +172,7 @@ static void take(struct broker_kafka *broker, const rd_kafka_message_t *message)
     struct broker_events *events = &broker->base.events;
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         partition->position = message->offset;
-        events->on_end(events->context, topic->name, message->partition);
+        events->on_end(events->context, topic->name, message->partition, message->offset);
         return;
     }
     rd_kafka_timestamp_type_t kind;
@@ -224,6 +224,22 @@ void kafka_group_pause(struct broker *base, const char *name, int32_t number, bo
     if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
         kafka_note_error(broker, COUNTER_BROKER_ERRORS_CONSUME, err, "a partition cannot be paused",
                          rd_kafka_err2str(err));
+}
+
+void kafka_group_rewind(struct broker *base, const char *name, int32_t number)
+{
+    struct broker_kafka *broker = CONTAINER_OF(base, struct broker_kafka, base);
+    if (!kafka_owns(kafka_named(broker, name), number))
+        return;
+    rd_kafka_topic_partition_list_t *which = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(which, name, number)->offset = RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_error_t *error = rd_kafka_seek_partitions(broker->group.client, which, 0);
+    rd_kafka_topic_partition_list_destroy(which);
+    if (error == NULL)
+        return;
+    kafka_note_error(broker, COUNTER_BROKER_ERRORS_CONSUME, rd_kafka_error_code(error),
+                     "a partition cannot be read anew", rd_kafka_error_string(error));
+    rd_kafka_error_destroy(error);
 }
 
 /* The revocation, and the end of it, come through rd_kafka_consumer_poll() like everything before. */

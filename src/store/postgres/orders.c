@@ -227,6 +227,8 @@ void pg_orders_update(struct pg_writer *writer, const struct pg_wave *wave)
         pg_add_bigint(p, 2, w->row.epoch);
         pg_add_uuid(p, 3, &w->row.node);
         pg_add_time_unless(p, 4, w->row.claimed_ms, INT64_MIN);
+        pg_add_bool(p, 6, w->resets);
+        pg_add_bigint(p, 7, w->row.next_offset);
         count++;
     }
     if (count == 0)

@@ -44,8 +44,9 @@ bool sim_orders_compare(struct sim_store *sim, struct store_unit *unit)
     return same;
 }
 
-static void order_claim(struct sim_tables *tables, const struct order_row *row)
+static void order_claim(struct sim_tables *tables, const struct order_claim *claim)
 {
+    const struct order_row *row = &claim->row;
     struct sim_order *order = sim_find_order(tables, row->topic, row->partition);
     if (order == NULL) {
         order = malloc(sizeof(*order));
@@ -59,13 +60,15 @@ static void order_claim(struct sim_tables *tables, const struct order_row *row)
     order->row.epoch = row->epoch;
     order->row.node = row->node;
     order->row.claimed_ms = row->claimed_ms;
+    if (claim->resets)
+        order->row.next_offset = row->next_offset;
 }
 
 void sim_orders_write(struct sim_store *sim, const struct store_unit *unit)
 {
     struct sim_tables *tables = &sim->database->tables;
     for (const struct order_claim *claim = unit->order_claims; claim != NULL; claim = claim->next)
-        order_claim(tables, &claim->row);
+        order_claim(tables, claim);
     for (const struct order_check *check = unit->order_checks; check != NULL; check = check->next) {
         struct sim_order *order = sim_find_order(tables, check->topic, check->partition);
         CHECK(order != NULL);

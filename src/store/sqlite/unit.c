@@ -270,8 +270,9 @@ static int dead_letter_insert(struct writer *writer, const struct dead_letter_ro
     return connection_run(&writer->connection, STATEMENT_DEAD_LETTER_INSERT);
 }
 
-static int order_claim(struct writer *writer, const struct order_row *row)
+static int order_claim(struct writer *writer, const struct order_claim *claim)
 {
+    const struct order_row *row = &claim->row;
     sqlite3_stmt *statement = connection_statement(&writer->connection, STATEMENT_ORDER_CLAIM);
     bind_text(statement, 1, row->topic);
     bind_int(statement, 2, row->partition);
@@ -279,6 +280,7 @@ static int order_claim(struct writer *writer, const struct order_row *row)
     bind_int(statement, 4, row->next_offset);
     bind_uuid(statement, 5, &row->node);
     bind_int(statement, 6, row->claimed_ms);
+    bind_int(statement, 7, claim->resets);
     return connection_run(&writer->connection, STATEMENT_ORDER_CLAIM);
 }
 
@@ -324,7 +326,7 @@ static int rest_write(struct writer *writer, const struct store_unit *unit)
     for (const struct dead_letter_write *w = unit->dead_letters; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = dead_letter_insert(writer, &w->row);
     for (const struct order_claim *w = unit->order_claims; w != NULL && rc == SQLITE_OK; w = w->next)
-        rc = order_claim(writer, &w->row);
+        rc = order_claim(writer, w);
     for (const struct order_check *w = unit->order_checks; w != NULL && rc == SQLITE_OK; w = w->next)
         rc = order_note(writer, w);
     for (const struct audit_write *w = unit->audits; w != NULL && rc == SQLITE_OK; w = w->next)

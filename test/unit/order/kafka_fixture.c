@@ -188,8 +188,9 @@ static void on_command(void *context, const struct broker_message *message)
     }
 }
 
-static void on_end(void *context, const char *topic, int32_t partition)
+static void on_end(void *context, const char *topic, int32_t partition, int64_t next_offset)
 {
+    (void)next_offset;
     struct node *node = context;
     (void)topic;
     if (!node->owned[partition])
