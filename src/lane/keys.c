@@ -119,6 +119,9 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     *fresh = false;
     struct uuid id = key_id(command);
     struct command *first = map_get(&lane->keys, &id);
+    /* One that came again was asked for long ago: nobody is refused because of it, but answered when it is settled. */
+    if (first != NULL && first != command && first->sent.may_be_again)
+        return DEFERRED;
     if (first != NULL && first != command) {
         bool same = same_body(first->body, command->body);
         command->result = (struct result){.err = same ? ERR_REQUEST_IN_PROGRESS : ERR_IDEMPOTENCY_KEY_REUSED,
@@ -150,8 +153,11 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
 void key_done(struct lane *lane, struct command *command)
 {
     struct uuid id = key_id(command);
-    if (map_get(&lane->keys, &id) == command)
-        map_remove(&lane->keys, &id);
+    if (map_get(&lane->keys, &id) != command)
+        return;
+    map_remove(&lane->keys, &id);
+    if (command->sent.may_be_again)
+        lane->progress = true; /* somebody may wait for it */
 }
 
 struct key_write *key_write(struct step *step, struct command *command)
