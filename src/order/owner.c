@@ -87,7 +87,9 @@ void owner_on_end(void *context, const char *topic, int32_t number, int64_t next
     partition->has_seen_end = true;
     /* Less was ever sent than is done: this is another log than that was. Or this end is an old one, and the rest of what
      * whoever had it before has done is on its way. */
-    if (next_offset < partition->fence.next_offset && partition->anew_at_ms == 0)
+    if (next_offset >= partition->fence.next_offset)
+        partition->anew_at_ms = 0;
+    else if (partition->anew_at_ms == 0)
         partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
 }
 
@@ -97,7 +99,7 @@ void owner_on_command(void *context, const struct broker_message *message)
     struct partition *partition = find(shared, message->topic, message->partition);
     if (partition == NULL || !partition->is_assigned)
         return;
-    if (message->offset >= partition->fence.next_offset)
+    if (message->offset + 1 >= partition->fence.next_offset)
         partition->anew_at_ms = 0;
     if (!partition_take(partition, message))
         return;

@@ -62,6 +62,18 @@ bool partition_take(struct partition *partition, const struct broker_message *me
     return true;
 }
 
+static int64_t first_offset(const struct list *commands, int64_t otherwise)
+{
+    return list_empty(commands) ? otherwise : CONTAINER_OF(commands->next, const struct taken, node)->offset;
+}
+
+static void find_next(struct partition *partition)
+{
+    int64_t waiting = first_offset(&partition->waiting, partition->seen_offset);
+    int64_t running = first_offset(&partition->running, partition->seen_offset);
+    partition->fence.next_offset = waiting < running ? waiting : running;
+}
+
 void partition_skip(struct partition *partition, int64_t offset)
 {
     LIST_FOR_EACH_SAFE(node, &partition->waiting) {
@@ -74,6 +86,7 @@ void partition_skip(struct partition *partition, int64_t offset)
     }
     if (partition->seen_offset < offset)
         partition->seen_offset = offset;
+    find_next(partition); /* some that came since may be answered already */
 }
 
 void partition_doubt(struct partition *partition)
@@ -178,17 +191,10 @@ struct taken *partition_give(struct partition *partition)
     return taken;
 }
 
-static int64_t first_offset(const struct list *commands, int64_t otherwise)
-{
-    return list_empty(commands) ? otherwise : CONTAINER_OF(commands->next, const struct taken, node)->offset;
-}
-
 void partition_forget(struct partition *partition, struct taken *taken)
 {
     list_remove(&taken->node);
     partition->running_count--;
-    int64_t waiting = first_offset(&partition->waiting, partition->seen_offset);
-    int64_t running = first_offset(&partition->running, partition->seen_offset);
-    partition->fence.next_offset = waiting < running ? waiting : running;
+    find_next(partition);
     taken_free(taken);
 }

@@ -314,6 +314,7 @@ static void group_turn(struct sim_log *log)
             partition->is_asked_back = true;
         } else if (log->now_ms >= partition->free_at_ms && !partition->readers[partition->wanted].has_it) {
             partition->owner = partition->wanted;
+            partition->is_asked_back = false;
             tell(log->nodes[partition->owner], NEWS_ASSIGNED, partition, at_ms);
         }
     }
@@ -476,7 +477,9 @@ static void rewind_reading(struct broker *base, const char *topic, int32_t numbe
     struct sim_broker *broker = broker_of(base);
     struct sim_partition *partition = find_partition(broker->log, topic, number);
     CHECK(partition != NULL);
-    partition->readers[broker->index].position = 0;
+    struct sim_reader *reader = &partition->readers[broker->index];
+    reader->position = 0;
+    reader->is_end_due = reader->is_end_told = false;
 }
 
 /* Only its owner's word counts. */
