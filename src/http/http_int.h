@@ -42,8 +42,8 @@ enum {
     STREAM_SOCKET_SIZE = 128 * 1024, /* what the kernel may hold for a slow reader */
     SEND_JUDGEMENT_COUNT = 4,        /* in idle_seconds; as many without progress and it is stuck */
     SEND_PROGRESS_MIN = 1024,        /* bytes that count as progress */
-    CONNECTION_MEMORY = 32 * 1024,
-    FILE_RESERVE_COUNT = 128, /* descriptors left for stores, logs, loops */
+    CONNECTION_MEMORY = 20 * 1024,   /* HEADER_SIZE_MAX and its answer; cleared at every request */
+    FILE_RESERVE_COUNT = 128,        /* descriptors left for stores, logs, loops */
     POLL_MS_MAX = 1000,
     DRAIN_SEND_MS = 200, /* at the end of a drain, for last answers to leave */
 };

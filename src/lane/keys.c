@@ -56,6 +56,14 @@ static bool fill_checkout(struct lane *lane, struct command *command)
     return true;
 }
 
+/* The store may have it further than memory: in a commit whose answer has not come. */
+static bool checkout_is_busy(struct lane *lane, const struct command *command)
+{
+    const struct hot_checkout *checkout =
+        hot_checkout(lane->hot, &command->actor.org_id, &command->result.checkout.id);
+    return checkout != NULL && checkout->busy;
+}
+
 /* Whoever has the id of a command is told what became of it only if it was theirs, or they act for others. */
 static bool may_see(const struct command *command)
 {
@@ -78,7 +86,7 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
     } else if (!may_see(command)) {
         command->result = (struct result){.err = ERR_COMMAND_NOT_FOUND, .now_ms = lane->now_ms};
     } else if (command->result.has_checkout) {
-        if (!follow_is_fresh(lane, command))
+        if (!follow_is_fresh(lane, command) || checkout_is_busy(lane, command))
             return DEFERRED;
         if (!fill_checkout(lane, command))
             return LOOKING_UP;

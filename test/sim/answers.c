@@ -463,7 +463,9 @@ void answer_check(struct world *world, struct command *command)
             check_told(world, command);
         return;
     }
-    if (question_of(command)->gave_key)
+    /* A payment that was begun goes on, though its key was used for something else meanwhile (payment_key_taken()). */
+    bool is_by_outcome = world->log != NULL ? command->kind == COMMAND_CHECKOUT_COMPLETE : !command->has_key;
+    if (question_of(command)->gave_key && !is_by_outcome)
         check_key(world, command);
     if (command->kind == COMMAND_PAYMENT_SETTLED || command->kind == COMMAND_REFUND_SETTLED)
         gateway_heard(world, command);

@@ -57,7 +57,8 @@ static void on_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_t
                          void *opaque)
 {
     struct broker_kafka *broker = opaque;
-    bool cooperative = strcmp(rd_kafka_rebalance_protocol(client), "COOPERATIVE") == 0;
+    const char *protocol = rd_kafka_rebalance_protocol(client); /* NULL: it is in no group any more */
+    bool cooperative = protocol != NULL && strcmp(protocol, "COOPERATIVE") == 0;
     rd_kafka_error_t *error = NULL;
 
     if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {

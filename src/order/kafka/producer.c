@@ -188,9 +188,10 @@ static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 
 bool kafka_producer_open(struct broker_kafka *broker, char *why, size_t why_size)
 {
-    /* Commands of a moment share a request; the lane sends them in bursts anyway. */
+    /* Commands of a moment share a request. Each wakes a thread that looks at every partition, and each request costs the
+     * broker far more than what is in it: a few milliseconds more are several times fewer of both. */
     static const struct kafka_property preferred[] = {
-        {"linger.ms", "0.5"},
+        {"linger.ms", "3"},
         {"queue.buffering.max.messages", "200000"},
         {"retry.backoff.ms", "50"},
         {NULL, NULL},
