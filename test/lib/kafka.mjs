@@ -161,6 +161,13 @@ export function putMessage(kafka, topic, partition, value) {
   if (result.status !== 0) throw new Error(`kafka-tool: ${result.stderr}`);
 }
 
+/** The topic is gone, as if somebody had deleted it. Real ones only. */
+export function deleteTopic(kafka, topic) {
+  const [program, words] = tool('delete', brokersOf(kafka), topic);
+  const result = spawnSync(program, words, { encoding: 'utf8', timeout: 60000 });
+  if (result.status !== 0) throw new Error(`kafka-tool: ${result.stderr}`);
+}
+
 /** All messages of a topic: [{partition, offset, key, value}], key and value as text. */
 export function getMessages(kafka, topic) {
   const [program, words] = tool('get', brokersOf(kafka), topic);

@@ -2,6 +2,7 @@
  * kafka-tool put BROKERS TOPIC PARTITION: sends standard input as one message.
  * kafka-tool get BROKERS TOPIC: all messages of the topic from its beginning to
  * its end, each as a line `partition offset key value`, key and value in hex.
+ * kafka-tool delete BROKERS TOPIC: the topic is gone; not for the mock cluster.
  * For tests: what another program would put into a topic, or find there. */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
@@ -95,13 +96,35 @@ static void get(const char *brokers, const char *name)
     rd_kafka_destroy(client);
 }
 
+static void delete_topic(const char *brokers, const char *name)
+{
+    rd_kafka_t *client = connect_to(RD_KAFKA_PRODUCER, brokers);
+    rd_kafka_DeleteTopic_t *wanted = rd_kafka_DeleteTopic_new(name);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+    rd_kafka_DeleteTopics(client, &wanted, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, WAIT_MS);
+    if (event == NULL)
+        fail("delete", "no answer came");
+    size_t count;
+    const rd_kafka_topic_result_t **results =
+        rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &count);
+    if (rd_kafka_event_error(event) != 0 || count != 1 || rd_kafka_topic_result_error(results[0]) != 0)
+        fail("delete", rd_kafka_event_error_string(event));
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_DeleteTopic_destroy(wanted);
+    rd_kafka_destroy(client);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "put") == 0)
         put(argv[2], argv[3], atoi(argv[4]));
     else if (argc == 4 && strcmp(argv[1], "get") == 0)
         get(argv[2], argv[3]);
+    else if (argc == 4 && strcmp(argv[1], "delete") == 0)
+        delete_topic(argv[2], argv[3]);
     else
-        fail("usage", "kafka-tool put BROKERS TOPIC PARTITION | get BROKERS TOPIC");
+        fail("usage", "kafka-tool put BROKERS TOPIC PARTITION | get BROKERS TOPIC | delete BROKERS TOPIC");
     return 0;
 }

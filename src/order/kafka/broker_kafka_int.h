@@ -25,8 +25,9 @@ enum {
     MAKE_RETRY_MS = 500,
     MAKE_COUNT_MAX = 20, /* tries to make a topic */
     REPLACE_RETRY_MS = 1000,
-    DESTROY_FLUSH_MS = 500,  /* for what is still on its way out */
-    DESTROY_LEAVE_MS = 1500, /* for saying good-bye to the group */
+    DEAD_LETTER_COUNT_MAX = 10000, /* that wait to be sent again */
+    DESTROY_FLUSH_MS = 500,        /* for what is still on its way out */
+    DESTROY_LEAVE_MS = 1500,       /* for saying good-bye to the group */
     TOPIC_BUCKET_COUNT = 256,
     REPLY_RETENTION_MS = 3600000,
 };
@@ -50,11 +51,20 @@ struct kafka_named { /* a topic, as long as the broker lives */
     char name[];
 };
 
+struct kafka_dead_letter { /* one that is to be sent again */
+    struct kafka_dead_letter *next;
+    rd_kafka_headers_t *headers;
+    size_t size;
+    char value[];
+};
+
 struct kafka_producer {
     rd_kafka_t *client; /* NULL: the last one failed and there is no other yet */
     rd_kafka_queue_t *queue;
     bool failed; /* for good, as librdkafka says; it is to be replaced */
     int64_t replace_due_ms;
+    struct kafka_dead_letter *dead, **dead_end; /* oldest first; where the next one goes */
+    int32_t dead_count;
     rd_kafka_t *retired; /* until its last report has come */
     rd_kafka_queue_t *retired_queue;
     rd_kafka_t *ending; /* being destroyed, which may take a while, by a thread of its own */

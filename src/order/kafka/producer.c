@@ -14,6 +14,7 @@
  * The opaque of a message says what it is: a command's owner, NULL for a reply,
  * the broker itself for a dead letter. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -148,17 +149,58 @@ enum err kafka_send_dead_letter(struct broker *base, const struct broker_message
     return send_dead(broker, message->value, message->size, headers);
 }
 
+/* Kept until there is a producer that takes it: the report may be the last word of one that has failed. */
 static void dead_letter_reported(struct broker_kafka *broker, const rd_kafka_message_t *message)
 {
+    struct kafka_producer *producer = &broker->producer;
     rd_kafka_headers_t *headers;
     if (outcome_of(message) == BROKER_STORED || broker->silent)
         return;
-    if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        headers = rd_kafka_headers_new(0);
-    else
-        headers = rd_kafka_headers_copy(headers);
-    if (send_dead(broker, message->payload, message->len, headers) != ERR_OK)
+    if (producer->dead_count == DEAD_LETTER_COUNT_MAX) {
         log_write(LOG_ERROR, "dead letter lost", "\"size\":%zu", message->len);
+        return;
+    }
+    struct kafka_dead_letter *letter = malloc(sizeof(*letter) + message->len);
+    CHECK(letter != NULL);
+    letter->headers = rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR
+                          ? rd_kafka_headers_copy(headers)
+                          : rd_kafka_headers_new(0);
+    letter->size = message->len;
+    memcpy(letter->value, message->payload, message->len);
+    letter->next = NULL;
+    if (producer->dead == NULL)
+        producer->dead_end = &producer->dead;
+    *producer->dead_end = letter;
+    producer->dead_end = &letter->next;
+    producer->dead_count++;
+}
+
+static void send_dead_again(struct broker_kafka *broker)
+{
+    struct kafka_producer *producer = &broker->producer;
+    while (producer->dead != NULL && producer->client != NULL && !producer->failed) {
+        struct kafka_dead_letter *letter = producer->dead;
+        rd_kafka_headers_t *headers = rd_kafka_headers_copy(letter->headers);
+        enum err err = send_dead(broker, letter->value, letter->size, headers);
+        if (err == ERR_BODY_TOO_LARGE)
+            log_write(LOG_ERROR, "dead letter lost", "\"size\":%zu", letter->size);
+        else if (err != ERR_OK)
+            return;
+        producer->dead = letter->next;
+        producer->dead_count--;
+        rd_kafka_headers_destroy(letter->headers);
+        free(letter);
+    }
+}
+
+static void forget_dead(struct kafka_producer *producer)
+{
+    while (producer->dead != NULL) {
+        struct kafka_dead_letter *letter = producer->dead;
+        producer->dead = letter->next;
+        rd_kafka_headers_destroy(letter->headers);
+        free(letter);
+    }
 }
 
 /* ---- Reports ---- */
@@ -192,6 +234,7 @@ bool kafka_producer_open(struct broker_kafka *broker, char *why, size_t why_size
      * broker far more than what is in it: a few milliseconds more are several times fewer of both. */
     static const struct kafka_property preferred[] = {
         {"linger.ms", "3"},
+        {"enable.sparse.connections", "false"}, /* a connection is there before its first command is */
         {"queue.buffering.max.messages", "200000"},
         {"retry.backoff.ms", "50"},
         {NULL, NULL},
@@ -212,6 +255,11 @@ bool kafka_producer_open(struct broker_kafka *broker, char *why, size_t why_size
     broker->producer.queue = rd_kafka_queue_get_main(client);
     broker->producer.failed = false;
     kafka_watch(broker, broker->producer.queue);
+    if (!broker->topic_per_event) { /* then it asks now where the partitions are */
+        char commands[KAFKA_TOPIC_SIZE];
+        place_topic(broker->prefix, commands);
+        handle_of(broker, kafka_named(broker, commands), ORDER_SEND_MS_MAX);
+    }
     return true;
 }
 
@@ -299,7 +347,9 @@ int64_t kafka_producer_serve(struct broker_kafka *broker)
     if (producer->failed)
         replace(broker);
     serve_retired(broker);
-    bool busy = producer->failed || producer->retired != NULL || producer->ending != NULL;
+    send_dead_again(broker);
+    bool busy =
+        producer->failed || producer->dead != NULL || producer->retired != NULL || producer->ending != NULL;
     return busy ? broker->now_ms + 10 : TIME_MAX;
 }
 
@@ -307,7 +357,7 @@ bool kafka_producer_is_idle(struct broker_kafka *broker)
 {
     const struct kafka_producer *producer = &broker->producer;
     return (producer->client == NULL || rd_kafka_outq_len(producer->client) == 0) &&
-           producer->retired == NULL;
+           producer->retired == NULL && producer->dead == NULL;
 }
 
 static void end_now(rd_kafka_t *client, rd_kafka_queue_t *queue)
@@ -331,4 +381,5 @@ void kafka_producer_close(struct broker_kafka *broker)
     end_now(producer->retired, producer->retired_queue);
     if (producer->ending != NULL)
         pthread_join(producer->ender, NULL);
+    forget_dead(producer);
 }

@@ -175,6 +175,8 @@ static void on_command(void *context, const struct broker_message *message)
     struct node *node = context;
     if (!node->owned[message->partition])
         node->strange_count++;
+    if (number_in(message) <= node->ignored_up_to)
+        return;
     struct note *note = take_note(node, NOTE_COMMAND);
     note->partition = message->partition;
     note->offset = message->offset;

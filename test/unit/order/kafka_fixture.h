@@ -33,6 +33,7 @@ struct node {
     char commands[KAFKA_TOPIC_SIZE]; /* the topic */
     int64_t due_ms;                  /* when its broker wants to run */
     bool commits;                    /* each command as it comes */
+    uint64_t ignored_up_to;          /* commands of tests before */
     int32_t pause_every;             /* commands; 0: never */
     bool paused;                     /* since the test last looked */
     bool owned[ORDER_PARTITION_COUNT];

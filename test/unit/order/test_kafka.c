@@ -28,15 +28,56 @@ static bool is_idle(void *context)
     return broker_is_idle(((struct node *)context)->broker);
 }
 
+struct told {
+    struct node *node;
+    int32_t count;
+};
+
+static bool are_told(void *context)
+{
+    const struct told *told = context;
+    return told->node->sent_count >= told->count;
+}
+
+/* One command to every partition, all of them stored: the first connection to a broker may take longer than a command has,
+ * and then there is another round. Their numbers go on from `last`. */
+static uint64_t send_to_all(struct node **nodes, int node_count, struct node *sender, uint64_t last)
+{
+    int32_t stored;
+    do {
+        struct told told = {sender, sender->sent_count + ORDER_PARTITION_COUNT};
+        stored = sender->outcome_count[BROKER_STORED];
+        for (int i = 0; i < ORDER_PARTITION_COUNT; i++)
+            node_send(sender, i, ++last);
+        wait_until(nodes, node_count, "what becomes of them", are_told, &told);
+    } while (sender->outcome_count[BROKER_STORED] < stored + ORDER_PARTITION_COUNT);
+    return last;
+}
+
+/* One, until it is stored. */
+static void send_stored(struct node *node, int32_t partition, uint64_t value)
+{
+    int32_t stored = node->outcome_count[BROKER_STORED];
+    while (node->outcome_count[BROKER_STORED] == stored) {
+        struct told told = {node, node->sent_count + 1};
+        node_send(node, partition, value);
+        wait_until(&node, 1, "what becomes of it", are_told, &told);
+        assert_int_equal(node->outcome_count[BROKER_UNKNOWN], 0);
+    }
+}
+
 static struct node *shared_node(void)
 {
     if (shared == NULL) {
         prefix_renew(NULL);
         shared = node_start("shared");
         wait_until_owned(&shared, 1);
+        last_value = send_to_all(&shared, 1, shared, last_value);
     }
-    wait_until(&shared, 1, "the last test's messages to be stored", is_idle, shared);
+    /* What was sent before is told of by now, and does not count when it comes. */
+    wait_until(&shared, 1, "the last messages to be stored", is_idle, shared);
     node_forget(shared);
+    shared->ignored_up_to = last_value;
     return shared;
 }
 
@@ -110,8 +151,8 @@ static void test_command_and_reply_make_a_round(void **state)
 {
     (void)state;
     struct node *node = shared_node();
-    send_next(node, PART);
-    wait_for(node, (struct want){.commands = 1, .sent = 1});
+    send_stored(node, PART, ++last_value);
+    wait_for(node, (struct want){.commands = 1});
     assert_int_equal(node->outcome_count[BROKER_STORED], 1);
     node_reply(node, "shared", 43);
     wait_for(node, (struct want){.replies = 1});
@@ -126,9 +167,15 @@ static void test_many_come_once_and_in_order(void **state)
     struct node *node = shared_node();
     for (int i = 1; i <= MANY; i++)
         send_next(node, i % 3 == 0 ? PART : i % ORDER_PARTITION_COUNT);
-    wait_for(node, (struct want){.commands = MANY, .sent = MANY});
-    assert_int_equal(node->outcome_count[BROKER_STORED], MANY);
-    check_order(node, MANY);
+    wait_for(node, (struct want){.sent = MANY});
+    /* A real one that is busy may not take all in time; what it said to have taken comes. */
+    if (cluster_is_mock())
+        assert_int_equal(node->outcome_count[BROKER_STORED], MANY);
+    assert_true(node->outcome_count[BROKER_STORED] > 0);
+    wait_for(node, (struct want){.commands = node->outcome_count[BROKER_STORED]});
+    assert_in_range(node->command_count, node->outcome_count[BROKER_STORED],
+                    node->outcome_count[BROKER_STORED] + node->outcome_count[BROKER_UNKNOWN]);
+    check_order(node, node->command_count);
 }
 
 static bool has_ended_after_a_command(void *context)
@@ -218,21 +265,15 @@ static bool all_taken(void *context)
            ORDER_PARTITION_COUNT;
 }
 
-static void send_to_all(struct node *node, uint64_t above)
-{
-    for (int i = 0; i < ORDER_PARTITION_COUNT; i++)
-        node_send(node, i, above + 1 + (uint64_t)i);
-}
-
 static void test_second_node_takes_half_and_gives_it_back(void **state)
 {
     (void)state;
-    struct pair pair = {.above = 1000};
+    struct pair pair = {.above = 10000};
     struct node **nodes = pair.nodes;
     nodes[0] = node_start("one");
     nodes[0]->commits = true;
     wait_until_owned(nodes, 1);
-    send_to_all(nodes[0], 0);
+    send_to_all(nodes, 1, nodes[0], 0);
     wait_for(nodes[0], (struct want){.commands = ORDER_PARTITION_COUNT});
 
     nodes[1] = node_start("two");
@@ -240,12 +281,12 @@ static void test_second_node_takes_half_and_gives_it_back(void **state)
     wait_until_owned(nodes, 2);
     assert_int_equal(nodes[0]->owned_count + nodes[1]->owned_count, ORDER_PARTITION_COUNT);
     assert_in_range(nodes[1]->owned_count, ORDER_PARTITION_COUNT / 2 - 5, ORDER_PARTITION_COUNT / 2 + 5);
-    send_to_all(nodes[1], 1000);
+    send_to_all(nodes, 2, nodes[1], 10000);
     wait_until(nodes, 2, "the commands", all_taken, &pair);
     /* Each at its owner, and only there. */
     for (int n = 0; n < 2; n++) {
         bool seen[ORDER_PARTITION_COUNT] = {false};
-        assert_int_equal(taken_by(nodes[n], 1000, seen), nodes[n]->owned_count);
+        assert_int_equal(taken_by(nodes[n], 10000, seen), nodes[n]->owned_count);
         for (int i = 0; i < ORDER_PARTITION_COUNT; i++)
             assert_int_equal(seen[i], nodes[n]->owned[i]);
         assert_int_equal(nodes[n]->strange_count, 0);
@@ -259,8 +300,8 @@ static void test_second_node_takes_half_and_gives_it_back(void **state)
     node_reply(nodes[0], "two", 5);
     struct want reply = {.node = nodes[1], .replies = 1};
     wait_until(nodes, 2, "a reply", is_there, &reply);
-    send_to_all(nodes[1], 2000);
-    pair.above = 2000;
+    send_to_all(nodes, 2, nodes[1], 20000);
+    pair.above = 20000;
     wait_until(nodes, 2, "the commands", all_taken, &pair);
     assert_int_equal(nodes[1]->command_count, before);
     node_stop(nodes[1]);
@@ -292,12 +333,12 @@ static void test_next_owner_begins_where_the_last_committed(void **state)
     node->commits = true;
     /* Before it has anything: what was never committed begins at the first. */
     for (int i = 1; i <= 10; i++)
-        node_send(node, PART, (uint64_t)i);
+        send_stored(node, PART, (uint64_t)i);
     wait_for(node, (struct want){.commands = 10});
     check_order(node, 10);
     node->commits = false;
     for (int i = 11; i <= 15; i++)
-        node_send(node, PART, (uint64_t)i);
+        send_stored(node, PART, (uint64_t)i);
     wait_for(node, (struct want){.commands = 15});
     broker_leave(node->broker);
     wait_until(&node, 1, "it to have left", has_none, node);
@@ -326,10 +367,10 @@ static void test_paused_partition_gives_nothing_and_loses_nothing(void **state)
         int32_t before = node->command_count;
         broker_pause(node->broker, node->commands, PART, true);
         for (int i = 1; i <= 20; i++) {
-            send_next(node, PART);
-            send_next(node, PART + 1);
+            send_stored(node, PART, ++last_value);
+            send_stored(node, PART + 1, ++last_value);
         }
-        wait_for(node, (struct want){.commands = before + 20, .sent = (round + 1) * 40});
+        wait_for(node, (struct want){.commands = before + 20});
         for (int32_t i = 0, seen = 0; i < node->note_count; i++)
             if (node->notes[i].kind == NOTE_COMMAND && ++seen > before)
                 assert_int_equal(node->notes[i].partition, PART + 1);
@@ -352,8 +393,7 @@ static void test_pause_within_a_turn_neither_loses_nor_repeats(void **state)
     /* All of it is there before it is read. */
     broker_pause(node->broker, node->commands, PART, true);
     for (int i = 1; i <= 500; i++)
-        send_next(node, PART);
-    wait_for(node, (struct want){.sent = 500});
+        send_stored(node, PART, ++last_value);
     broker_pause(node->broker, node->commands, PART, false);
     /* In the middle of what has come already, as an owner with full hands does. */
     node->pause_every = 70;
@@ -363,7 +403,7 @@ static void test_pause_within_a_turn_neither_loses_nor_repeats(void **state)
         broker_pause(node->broker, node->commands, PART, false);
     }
     node->pause_every = 0;
-    send_next(node, PART); /* and what comes after them */
+    send_stored(node, PART, ++last_value); /* and what comes after them */
     wait_for(node, (struct want){.commands = 501});
     check_order(node, 501);
 }
@@ -404,32 +444,6 @@ static bool is_replaced(void *context)
     const struct kafka_producer *producer = &broker->producer;
     return !producer->failed && producer->client != NULL && producer->retired == NULL &&
            producer->ending == NULL;
-}
-
-static void test_producer_that_fails_for_good_is_replaced(void **state)
-{
-    (void)state;
-    struct node *node = shared_node();
-    struct broker_kafka *broker = CONTAINER_OF(node->broker, struct broker_kafka, base);
-    int32_t sent = 0;
-    for (int32_t round = 0; round < 3; round++) {
-        for (int i = 0; i < 10; i++)
-            send_next(node, PART);
-        rd_kafka_test_fatal_error(broker->producer.client, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
-                                  "for the test");
-        /* Each has its fate, whichever it is. */
-        wait_for(node, (struct want){.sent = sent += 10});
-        wait_until(&node, 1, "another producer", is_replaced, node);
-        int32_t stored = node->outcome_count[BROKER_STORED];
-        /* The first may come too early for its connections. */
-        while (node->outcome_count[BROKER_STORED] == stored) {
-            send_next(node, PART);
-            wait_for(node, (struct want){.sent = ++sent});
-        }
-    }
-    assert_int_equal(node->sent_count, sent);
-    wait_for(node, (struct want){.commands = node->outcome_count[BROKER_STORED]});
-    check_order(node, node->command_count);
 }
 
 static void check_refused(const struct broker_kafka_config *config, const char *named)
@@ -494,21 +508,37 @@ static void test_topic_of_another_size_is_refused(void **state)
 
 struct letters {
     int count;
+    unsigned offsets; /* a bit for each from 1000 on */
     bool wrong;
 };
+
+static void bury(struct node *node, int number)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "poison %d", number);
+    struct broker_message message = {
+        .topic = "some.topic",
+        .partition = PART,
+        .offset = 1000 + number,
+        .sent_ms = 123456789,
+        .value = text,
+        .size = strlen(text),
+    };
+    assert_int_equal(broker_send_dead_letter(node->broker, &message, "no \"sense\""), ERR_OK);
+}
 
 static bool on_letter(void *context, const struct broker_kafka_dead_letter *letter)
 {
     struct letters *letters = context;
     char expected[32];
-    snprintf(expected, sizeof(expected), "poison %d", letters->count);
-    letters->wrong = letters->wrong || letter->number != letters->count || letter->partition != PART ||
-                     letter->offset != 1000 + letters->count || letter->sent_ms != 123456789 ||
-                     strcmp(letter->topic, "some.topic") != 0 ||
+    snprintf(expected, sizeof(expected), "poison %d", (int)letter->offset - 1000);
+    letters->wrong = letters->wrong || letter->number < letters->count || letter->partition != PART ||
+                     letter->sent_ms != 123456789 || strcmp(letter->topic, "some.topic") != 0 ||
                      strcmp(letter->reason, "no \"sense\"") != 0 || letter->size != strlen(expected) ||
                      memcmp(letter->value, expected, letter->size) != 0 || letter->dead_ms <= 0;
     letters->count++;
-    return letters->count < 100;
+    letters->offsets |= 1u << (letter->offset - 1000);
+    return true;
 }
 
 static void test_dead_letters_are_kept_with_their_reason(void **state)
@@ -524,25 +554,16 @@ static void test_dead_letters_are_kept_with_their_reason(void **state)
                                                &letters, &count, why, sizeof(why)),
                      ERR_OK);
     assert_int_equal(count, 0);
-    for (int i = 0; i < 20; i++) {
-        char text[32];
-        snprintf(text, sizeof(text), "poison %d", i);
-        struct broker_message message = {
-            .topic = "some.topic",
-            .partition = PART,
-            .offset = 1000 + i,
-            .sent_ms = 123456789,
-            .value = text,
-            .size = strlen(text),
-        };
-        assert_int_equal(broker_send_dead_letter(node->broker, &message, "no \"sense\""), ERR_OK);
-    }
+    for (int i = 0; i < 20; i++)
+        bury(node, i);
     wait_until(&node, 1, "the letters to be stored", is_idle, node);
     assert_int_equal(broker_kafka_dead_letters(config.kafka, cluster_prefix(), 1000, 30000, on_letter,
                                                &letters, &count, why, sizeof(why)),
                      ERR_OK);
-    assert_int_equal(count, 20);
-    assert_int_equal(letters.count, 20);
+    /* Each once, but for what was not sure to be stored and is sent again. */
+    assert_true(count >= 20);
+    assert_int_equal(letters.count, count);
+    assert_int_equal(letters.offsets, (1u << 20) - 1);
     assert_false(letters.wrong);
     letters.count = 0;
     assert_int_equal(broker_kafka_dead_letters(config.kafka, cluster_prefix(), 7, 30000, on_letter, &letters,
@@ -550,6 +571,42 @@ static void test_dead_letters_are_kept_with_their_reason(void **state)
                      ERR_OK);
     assert_int_equal(count, 7);
     node_stop(node);
+}
+
+static void test_producer_that_fails_for_good_is_replaced(void **state)
+{
+    (void)state;
+    struct node *node = shared_node();
+    struct broker_kafka *broker = CONTAINER_OF(node->broker, struct broker_kafka, base);
+    int32_t sent = 0;
+    for (int32_t round = 0; round < 3; round++) {
+        for (int i = 0; i < 10; i++)
+            send_next(node, PART);
+        bury(node, round);
+        rd_kafka_test_fatal_error(broker->producer.client, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
+                                  "for the test");
+        /* Each has its fate, whichever it is. */
+        wait_for(node, (struct want){.sent = sent += 10});
+        wait_until(&node, 1, "another producer", is_replaced, node);
+        int32_t stored = node->outcome_count[BROKER_STORED];
+        /* The first may come too early for its connections. */
+        while (node->outcome_count[BROKER_STORED] == stored) {
+            send_next(node, PART);
+            wait_for(node, (struct want){.sent = ++sent});
+        }
+    }
+    assert_int_equal(node->sent_count, sent);
+    wait_for(node, (struct want){.commands = node->outcome_count[BROKER_STORED]});
+    check_order(node, node->command_count);
+    /* A dead letter is sent again by whoever comes after; once at least. */
+    struct letters letters = {0};
+    int64_t count;
+    char why[512];
+    assert_int_equal(broker_kafka_dead_letters(broker->kafka, broker->prefix, 1000, 30000, on_letter,
+                                               &letters, &count, why, sizeof(why)),
+                     ERR_OK);
+    assert_true(count >= 3);
+    assert_int_equal(letters.offsets, 7); /* 1000, 1001 and 1002 were there */
 }
 
 static void test_topic_of_an_event_is_found_when_it_is_there(void **state)
