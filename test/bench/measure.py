@@ -9,6 +9,7 @@ import threading
 from at_once import measure_expiry, measure_race
 from order import measure_order
 from report import SECONDS, show, show_load, thousands
+from scale import measure_scale
 from servers import ROOT, Node, Postgres, Redis, fill, run
 from sizes import measure_memory, measure_start
 from under_load import measure_connections, measure_nodes, measure_occupancy, measure_streams
@@ -111,4 +112,5 @@ MEASUREMENTS = {
     "start": measure_start,
     "nodes": measure_nodes,
     "order": measure_order,
+    "scale": measure_scale,
 }

@@ -308,24 +308,6 @@ static void test_second_node_takes_half_and_gives_it_back(void **state)
     node_stop(nodes[0]);
 }
 
-static bool has_less(void *context)
-{
-    return ((struct node *)context)->owned_count < ORDER_PARTITION_COUNT;
-}
-
-static void test_node_may_end_before_it_was_given_anything(void **state)
-{
-    (void)state;
-    struct node *nodes[2] = {node_start("one")};
-    wait_until_owned(nodes, 1);
-    nodes[1] = node_start("two");
-    /* The group has let the second one in: the first gives up what it is about to get. */
-    wait_until(nodes, 2, "the first to have less", has_less, nodes[0]);
-    assert_int_equal(nodes[1]->owned_count, 0);
-    node_stop(nodes[1]);
-    node_stop(nodes[0]);
-}
-
 static void test_next_owner_begins_where_the_last_committed(void **state)
 {
     (void)state;
@@ -636,7 +618,6 @@ int main(void)
         cmocka_unit_test_setup(test_something_to_do_wakes_the_lane, prefix_renew),
         cmocka_unit_test_setup(test_replies_from_before_are_not_read_and_none_after_is_missed, prefix_renew),
         cmocka_unit_test_setup(test_second_node_takes_half_and_gives_it_back, prefix_renew),
-        cmocka_unit_test_setup(test_node_may_end_before_it_was_given_anything, prefix_renew),
         cmocka_unit_test_setup(test_next_owner_begins_where_the_last_committed, prefix_renew),
         cmocka_unit_test_setup(test_paused_partition_gives_nothing_and_loses_nothing, prefix_renew),
         cmocka_unit_test_setup(test_pause_within_a_turn_neither_loses_nor_repeats, prefix_renew),
