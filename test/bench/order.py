@@ -7,9 +7,10 @@ import time
 from report import SECONDS, show, show_load
 from servers import ROOT, Node, Postgres, Redis, _running, directory, fill
 
-CONNECTIONS = (256, 512, 1024)
+CONNECTIONS = (512, 1024, 2048)
 NODE_COUNT = 2
-WARM_UP_SECONDS = 4  # Java is slow until it has seen what it is to do
+WARM_UP_SECONDS = 3
+JAVA_SECONDS = 12  # which is slow until it has seen for a while what it is to do
 
 
 class Kafka:
@@ -30,7 +31,7 @@ def shared_nodes(store, redis, kafka, name, options):
     for number in range(NODE_COUNT):
         secret = nodes[0].secret if nodes else None
         nodes.append(Node(store, "--warm", redis.url, "--order", kafka.url, "--order-prefix", name, "--node-name",
-                          "node-%d" % number, *options, secret=secret))
+                          "node-%d" % number, "--order-events", "off", *options, secret=secret))
     for _ in range(300):
         counts = [node.metric("holdfast_order_partitions") for node in nodes]
         if min(counts) > 0 and max(counts) - min(counts) <= 1:
@@ -40,13 +41,13 @@ def shared_nodes(store, redis, kafka, name, options):
     raise RuntimeError("the nodes do not share the partitions: %s" % counts)
 
 
-def load(postgres, name, connections, start):
+def load(postgres, name, connections, start, warm_up=WARM_UP_SECONDS):
     """Full load on the first of the nodes that `start` makes on a database of their own."""
     store = postgres.database(name)
-    org, _ = fill(store, events=max(2, (SECONDS + WARM_UP_SECONDS) * 30000 // 100000 + 1))
+    org, _ = fill(store, events=max(2, (SECONDS + warm_up) * 25000 // 100000 + 1))
     postgres.psql(name, "CHECKPOINT")
     nodes = start(store)
-    nodes[0].holds_per_second(org, WARM_UP_SECONDS, connections)
+    nodes[0].holds_per_second(org, warm_up, connections)
     result = nodes[0].holds_per_second(org, SECONDS, connections)
     for node in nodes:
         node.stop()
@@ -57,10 +58,11 @@ def load(postgres, name, connections, start):
 
 
 def measure_order():
-    """Two nodes that share the work through Kafka, and one node without."""
+    """Two nodes that share the work through Kafka, and one node without; domain events go nowhere in either case."""
     postgres, redis, kafka = Postgres(), Redis(), Kafka()
     options = os.environ.get("BENCH_ORDER_OPTIONS", "").split()
     best = {"alone": 0, "shared": 0}
+    load(postgres, "warm_up", CONNECTIONS[-1], lambda store: shared_nodes(store, redis, kafka, "bench-0", options), JAVA_SECONDS)
     for connections in CONNECTIONS:
         alone = load(postgres, "alone_%d" % connections, connections,
                      lambda store: [Node(store, "--warm", redis.url)])

@@ -9,12 +9,12 @@ import re
 import subprocess
 import time
 
-from order import Kafka, shared_nodes
+from order import JAVA_SECONDS, Kafka, shared_nodes
 from report import SECONDS, show, thousands
 from servers import Postgres, Redis, fill
 
 GOAL = int(os.environ.get("BENCH_GOAL", "1000000"))  # holds a second
-CONNECTIONS = 1024
+CONNECTIONS = 2048
 LOAD = 0.5            # of a machine's cores, at the peak of a sale
 REPLICAS = 3          # of every message
 NODE_CORES = 4
@@ -81,10 +81,10 @@ def measure_costs():
     """CPU seconds a hold of each part, and the other figures, under full load."""
     postgres, redis, kafka = Postgres(), Redis(), Kafka()
     store = postgres.database("scale")
-    org, _ = fill(store, events=max(2, (SECONDS + 8) * 20000 // 100000 + 1))
+    org, _ = fill(store, events=max(2, (SECONDS + JAVA_SECONDS + 4) * 20000 // 100000 + 1))
     postgres.psql("scale", "CHECKPOINT")
     nodes = shared_nodes(store, redis, kafka, "scale", [])
-    nodes[0].holds_per_second(org, 4, CONNECTIONS)
+    nodes[0].holds_per_second(org, JAVA_SECONDS, CONNECTIONS)
     meter = Meter(postgres, redis, kafka, nodes)
     load = nodes[0].begin_load(org, SECONDS + 4, CONNECTIONS)
     time.sleep(4)  # it has read the seats, and is at full speed
