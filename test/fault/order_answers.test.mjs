@@ -15,7 +15,7 @@ import { uuid } from '../lib/token.mjs';
 import { waitFor } from '../lib/wait.mjs';
 import { block, layoutOf, metric, World } from '../lib/world.mjs';
 
-const BLOCKS = 10; // of as many sections, so that they are spread over the partitions, and so over both nodes
+const BLOCKS = 10; // far apart, in even and odd partitions: whichever way they are shared, both nodes have some
 const SEATS = 4; // of each block
 const NODES = ['edge', 'owner'];
 
@@ -42,7 +42,7 @@ describe('answers that take long', () => {
       await waitFor('both nodes to have partitions', async () => (await metric(node, 'holdfast_order_partitions')) > 0, 60000, 50);
     }
     organization = await new World(nodes[0]).organization();
-    event = await organization.event({ layout: layoutOf(...Array.from({ length: BLOCKS }, (_, i) => block(String.fromCharCode(65 + i), 1, [SEATS]))) });
+    event = await organization.event({ layout: layoutOf(...Array.from({ length: BLOCKS }, (_, i) => block(String.fromCharCode(65 + i), 1 + (i % 2), [SEATS]))) });
     buyer = organization.buyer();
   });
   after(async () => {
