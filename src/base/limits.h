@@ -71,7 +71,7 @@ enum {
     ORDER_LATE_COUNT_MAX = 16384,         /* answers that came late, kept to be asked for … */
     ORDER_LATE_MS = 600000,               /* … for so long */
     ORDER_TAKEN_COUNT_MAX = 4096,         /* commands of the node's partitions that the lane has at once */
-    ORDER_QUEUE_COUNT_MAX = 8192,         /* … and that wait for it, of one partition; then it is paused */
+    ORDER_QUEUE_COUNT_MAX = 1024,         /* … and that wait for it, of one partition; then it is paused */
     ORDER_NOTE_MS = 100,                  /* how often a partition's next_offset is written */
     ORDER_PARTITION_COUNT = 100,          /* of a topic of commands, unless said otherwise … */
     ORDER_PARTITION_COUNT_MAX = 1000,

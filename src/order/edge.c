@@ -201,13 +201,17 @@ void edge_on_sent(void *context, void *owner, enum broker_outcome outcome)
         tell_pending(shared, pending);
     if (outcome != BROKER_NOT_STORED)
         return;
+    static const struct result not_taken = {
+        .err = ERR_STORE_UNAVAILABLE,
+        .retry_after_seconds = 1,
+        .message = "The broker did not take the command; nothing was done.",
+    };
     struct command *command = release_command(shared, pending);
+    if (command == NULL)
+        late_put_result(shared, pending, &not_taken); /* its caller was told 202: this is the answer */
     forget(shared, pending);
     if (command != NULL)
-        give_back(shared, command,
-                  &(struct result){.err = ERR_STORE_UNAVAILABLE,
-                                   .retry_after_seconds = 1,
-                                   .message = "The broker did not take the command; nothing was done."});
+        give_back(shared, command, &not_taken);
 }
 
 /* ---- And back ---- */

@@ -88,6 +88,21 @@ void late_put(struct shared *shared, const struct pending *pending, const void *
     edge->late_count++;
 }
 
+void late_put_result(struct shared *shared, const struct pending *pending, const struct result *result)
+{
+    struct arena arena;
+    struct command command;
+    size_t size;
+    arena_init(&arena);
+    command_init(&command, COMMAND_HOLD_SEATS, &arena);
+    command.actor = pending->actor;
+    command.result = *result;
+    command.result.now_ms = shared->now_ms;
+    const void *answer = lane_pack_answer(&command, &size);
+    late_put(shared, pending, answer, size);
+    arena_deinit(&arena);
+}
+
 bool late_find(struct shared *shared, const struct uuid *org_id, const struct uuid *id, const void **answer,
                size_t *size)
 {

@@ -12,6 +12,9 @@
 enum {
     RETRY_MS_MIN = 50,
     RETRY_MS_MAX = 1000,
+    DEAD_LETTER_SIZE_MAX =
+        512 * 1024,      /* with its headers it must fit into a message: its beginning tells enough */
+    FULL_RETRY_MS = 10,  /* until there is room for a dead letter */
     GIVE_COUNT_MAX = 64, /* a partition's commands to the lane at a time: others have some too */
 };
 
@@ -54,6 +57,7 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
         partition = partition_create(shared, topic, number);
     partition->is_assigned = true;
     partition->is_paused = false;
+    partition->end_offset = -1;
     partition->anew_at_ms = 0;
     partition->resets = false;
     partition->seen_offset = 0;
@@ -80,17 +84,14 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
 void owner_on_end(void *context, const char *topic, int32_t number, int64_t next_offset)
 {
     struct partition *partition = find(context, topic, number);
+    if (partition == NULL)
+        return;
+    partition->end_offset = next_offset;
     /* Before the claim, whoever had it may still decide what comes. */
-    if (partition == NULL ||
-        (partition->state != PARTITION_CATCHING_UP && partition->state != PARTITION_OPEN))
+    if (partition->state != PARTITION_CATCHING_UP && partition->state != PARTITION_OPEN)
         return;
     partition->has_seen_end = true;
-    /* Less was ever sent than is done: this is another log than that was. Or this end is an old one, and the rest of what
-     * whoever had it before has done is on its way. */
-    if (next_offset >= partition->fence.next_offset)
-        partition->anew_at_ms = 0;
-    else if (partition->anew_at_ms == 0)
-        partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
+    partition_judge_end(partition);
 }
 
 void owner_on_command(void *context, const struct broker_message *message)
@@ -131,16 +132,18 @@ static void reply(struct shared *shared, struct taken *taken)
     buf_deinit(&out);
 }
 
+/* False: there is no room for it now. */
 static bool bury(struct shared *shared, const struct taken *taken, const char *reason)
 {
     const struct broker_message message = {
         .topic = taken->partition->fence.topic,
         .partition = taken->partition->fence.partition,
         .offset = taken->offset,
+        .sent_ms = taken->sent_ms,
         .value = taken->value,
-        .size = taken->size,
+        .size = taken->size < DEAD_LETTER_SIZE_MAX ? taken->size : DEAD_LETTER_SIZE_MAX,
     };
-    if (broker_send_dead_letter(shared->config.broker, &message, reason) != ERR_OK)
+    if (broker_send_dead_letter(shared->config.broker, &message, reason) == ERR_OVERLOADED)
         return false;
     counter_add(COUNTER_ORDER_DEAD_LETTERS, 1);
     log_write(LOG_ERROR, "a command went to the dead letters",
@@ -157,6 +160,7 @@ static bool is_to_be_tried_again(const struct taken *taken)
     case ERR_OUTCOME_UNKNOWN:
     case ERR_STORE_UNAVAILABLE:
     case ERR_OVERLOADED:
+    case ERR_SEAT_RESERVATION_FAILED: /* told, but not written: the next owner might do it after all */
         return !taken->command.sent.is_written;
     default:
         return false;
@@ -168,10 +172,13 @@ static void try_again(struct shared *shared, struct taken *taken)
     struct partition *partition = taken->partition;
     taken->was_unknown = taken->was_unknown || taken->command.result.err == ERR_OUTCOME_UNKNOWN;
     partition_put_back(partition, taken);
+    counter_add(COUNTER_ORDER_RETRIES, 1);
+    if (partition->fence.is_stalled)
+        return; /* it was behind the one that failed */
     int64_t delay_ms = (int64_t)RETRY_MS_MIN << (partition->try_count < 5 ? partition->try_count : 5);
     partition->try_count++;
     partition->retry_at_ms = shared->now_ms + (delay_ms < RETRY_MS_MAX ? delay_ms : RETRY_MS_MAX);
-    counter_add(COUNTER_ORDER_RETRIES, 1);
+    partition->fence.is_stalled = true;
 }
 
 static void answer(struct shared *shared, struct taken *taken)
@@ -182,7 +189,8 @@ static void answer(struct shared *shared, struct taken *taken)
         (void)bury(shared, taken, "its data were refused, or its answer cannot be made");
     if (result->err == ERR_OVERLOADED && taken->was_unknown && !taken->command.sent.is_key_made)
         result->err = ERR_OUTCOME_UNKNOWN; /* “nothing was done” would be too much said */
-    if (result->err != ERR_OVERLOADED && result->err != ERR_OUTCOME_UNKNOWN) {
+    if (!partition->fence
+             .is_stalled) { /* what comes here was written, or needs no store: it goes well again */
         partition->try_count = 0;
         partition->retry_at_ms = 0;
     }
@@ -243,6 +251,7 @@ static bool give_next(struct shared *shared, struct partition *partition)
         partition_put_back(partition, taken);
         return false;
     }
+    partition->fence.is_stalled = false;
     taken->command.on_done = on_done;
     taken->command.sent.fence = &partition->fence;
     taken->command.sent.noted_offset = 0;
@@ -275,16 +284,28 @@ static void give(struct shared *shared, struct partition *partition)
     }
 }
 
+/* When it is worth looking again; what the store or the lane has to say first wakes the lane by itself. */
+static int64_t next_give_ms(const struct shared *shared, const struct partition *partition)
+{
+    if (partition->state != PARTITION_OPEN || partition->waiting_count == 0 || shared->is_leaving)
+        return INT64_MAX;
+    if (may_give(shared, partition) && shared->owner.taken_count >= ORDER_TAKEN_COUNT_MAX)
+        return INT64_MAX;
+    if (may_give(shared, partition)) {
+        bool is_dead = CONTAINER_OF(partition->waiting.next, const struct taken, node)->fault != NULL;
+        return shared->now_ms + (is_dead ? FULL_RETRY_MS : 0);
+    }
+    return partition->running_count == 0 ? partition->retry_at_ms : INT64_MAX;
+}
+
 int64_t owner_turn(struct shared *shared)
 {
     int64_t next_ms = claim_turn(shared);
     LIST_FOR_EACH_SAFE(node, &shared->owner.partitions) {
         struct partition *partition = CONTAINER_OF(node, struct partition, node);
         give(shared, partition);
-        if (partition->waiting_count > 0 && partition->retry_at_ms != 0 && partition->retry_at_ms < next_ms)
-            next_ms = partition->retry_at_ms;
-        else if (may_give(shared, partition) && shared->owner.taken_count < ORDER_TAKEN_COUNT_MAX)
-            next_ms = shared->now_ms;
+        int64_t at_ms = next_give_ms(shared, partition);
+        next_ms = at_ms < next_ms ? at_ms : next_ms;
         if (partition_is_gone(partition))
             partition_destroy(partition);
     }

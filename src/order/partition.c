@@ -15,6 +15,7 @@ struct partition *partition_create(struct shared *shared, const char *topic, int
     partition->shared = shared;
     partition->fence.topic = topic;
     partition->fence.partition = number;
+    partition->end_offset = -1;
     list_init(&partition->waiting);
     list_init(&partition->running);
     arena_init(&partition->arena);
@@ -49,6 +50,7 @@ bool partition_take(struct partition *partition, const struct broker_message *me
     arena_init(&taken->arena);
     taken->partition = partition;
     taken->offset = message->offset;
+    taken->sent_ms = message->sent_ms;
     taken->value = arena_copy(&taken->arena, message->value, message->size);
     taken->size = message->size;
     const char *fault;
@@ -115,6 +117,14 @@ void partition_fenced(struct partition *partition)
     partition->retry_at_ms = partition->shared->now_ms + PARTITION_FENCED_MS;
 }
 
+void partition_judge_end(struct partition *partition)
+{
+    if (partition->end_offset < 0 || partition->end_offset >= partition->fence.next_offset)
+        partition->anew_at_ms = 0;
+    else if (partition->anew_at_ms == 0)
+        partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
+}
+
 void partition_begin_anew(struct partition *partition)
 {
     log_write(LOG_ERROR, "the topic was made anew; it is read from its beginning",
@@ -123,6 +133,7 @@ void partition_begin_anew(struct partition *partition)
     partition_drop_waiting(partition);
     partition->resets = true;
     partition->anew_at_ms = 0;
+    partition->end_offset = -1;
     partition->seen_offset = 0;
     partition->has_seen_end = false;
     partition->state = PARTITION_WANTED;

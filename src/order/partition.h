@@ -40,6 +40,7 @@ struct partition {
     bool is_paused;
     bool is_in_batch;     /* a claim or note of it is being written */
     bool resets;          /* the log was made anew: its offsets begin again */
+    int64_t end_offset;   /* where the log ended when that was last told, or −1 */
     int64_t anew_at_ms;   /* so it seems; it is so if nothing else is seen until then */
     bool has_seen_end;    /* what comes now was sent after the claim: nobody can have decided it before */
     int64_t seen_offset;  /* the next to come */
@@ -64,6 +65,7 @@ struct taken { /* a command from the broker */
     struct list node;
     struct partition *partition;
     int64_t offset;
+    int64_t sent_ms; /* as the broker says, or 0 */
     struct arena arena;
     const void *value; /* as it came, in the arena */
     size_t size;
@@ -81,6 +83,9 @@ bool partition_take(struct partition *partition, const struct broker_message *me
 void partition_skip(struct partition *partition, int64_t offset); /* everything before it is done */
 void partition_doubt(struct partition *partition); /* what waits may have been decided by whoever had it */
 void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
+/* Less was ever sent than is done: this is another log than that was. Or its end was told before the claim, and the rest of
+ * what whoever had it before has done is on its way. */
+void partition_judge_end(struct partition *partition);
 /* Its log was made anew: it is claimed and read from its beginning. What was decided of it is settled by its keys. */
 void partition_begin_anew(struct partition *partition);
 void partition_fenced(struct partition *partition);        /* another node has claimed it */

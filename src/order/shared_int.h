@@ -80,6 +80,7 @@ int64_t edge_turn(struct shared *shared);
 
 /* late.c: answers that came when nobody waited for them any more */
 void late_put(struct shared *shared, const struct pending *pending, const void *answer, size_t size);
+void late_put_result(struct shared *shared, const struct pending *pending, const struct result *result);
 bool late_find(struct shared *shared, const struct uuid *org_id, const struct uuid *id, const void **answer,
                size_t *size);
 void late_turn(struct shared *shared);

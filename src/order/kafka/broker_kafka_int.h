@@ -23,7 +23,6 @@ enum {
     COMMIT_INTERVAL_MS = 2000,
     LAG_INTERVAL_MS = 1000,
     MAKE_RETRY_MS = 500,
-    MAKE_COUNT_MAX = 20, /* tries to make a topic */
     REPLACE_RETRY_MS = 1000,
     DEAD_LETTER_COUNT_MAX = 10000, /* that wait to be sent again */
     DESTROY_FLUSH_MS = 500,        /* for what is still on its way out */
@@ -154,6 +153,8 @@ void kafka_group_close(struct broker_kafka *broker);
 /* commits.c */
 void kafka_commit(struct broker *base, const char *topic, int32_t partition, int64_t next_offset);
 /* What is to be committed, of all partitions, or of those in the list. */
+void kafka_commit_forget(struct broker_kafka *broker,
+                         struct kafka_partition *partition); /* offsets begin again */
 void kafka_commit_send(struct broker_kafka *broker, const rd_kafka_topic_partition_list_t *only);
 void kafka_on_commit(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets,
                      void *opaque);

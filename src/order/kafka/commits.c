@@ -27,6 +27,12 @@ void kafka_commit(struct broker *base, const char *name, int32_t number, int64_t
     set_dirty(broker, partition, true);
 }
 
+void kafka_commit_forget(struct broker_kafka *broker, struct kafka_partition *partition)
+{
+    set_dirty(broker, partition, false);
+    partition->committed = -1;
+}
+
 static void add_dirty(struct broker_kafka *broker, rd_kafka_topic_partition_list_t *offsets,
                       struct kafka_named *topic, int32_t number)
 {

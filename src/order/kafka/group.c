@@ -230,8 +230,10 @@ void kafka_group_pause(struct broker *base, const char *name, int32_t number, bo
 void kafka_group_rewind(struct broker *base, const char *name, int32_t number)
 {
     struct broker_kafka *broker = CONTAINER_OF(base, struct broker_kafka, base);
-    if (!kafka_owns(kafka_named(broker, name), number))
+    struct kafka_named *topic = kafka_named(broker, name);
+    if (!kafka_owns(topic, number))
         return;
+    kafka_commit_forget(broker, &topic->partitions[number]);
     rd_kafka_topic_partition_list_t *which = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(which, name, number)->offset = RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_error_t *error = rd_kafka_seek_partitions(broker->group.client, which, 0);

@@ -86,9 +86,9 @@ static void take_result(struct broker_kafka *broker, const rd_kafka_event_t *eve
     /* An answer that is only an error does not say of what: all that were asked for are asked for again. */
     for (int i = 0; i < TOPIC_BUCKET_COUNT; i++)
         for (struct kafka_named *topic = broker->topics[i]; topic != NULL; topic = topic->next)
-            if ((name[0] == '\0' || strcmp(topic->name, name) == 0) && topic->make_count > 0 &&
-                topic->make_count < MAKE_COUNT_MAX)
-                topic->make_due_ms = broker->now_ms + MAKE_RETRY_MS;
+            if ((name[0] == '\0' || strcmp(topic->name, name) == 0) && topic->make_count > 0)
+                topic->make_due_ms = broker->now_ms + ((int64_t)MAKE_RETRY_MS
+                                                       << (topic->make_count < 6 ? topic->make_count : 6));
 }
 
 int64_t kafka_topics_serve(struct broker_kafka *broker)
