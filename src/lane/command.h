@@ -153,8 +153,6 @@ struct order_fence {
     int64_t epoch;
     int64_t next_offset; /* everything before it is answered */
     int64_t note_at_ms;  /* when that is worth writing next */
-    bool
-        is_stalled; /* one of its commands is to be tried again: those behind it go back, and come after it */
 };
 
 struct map_reference {

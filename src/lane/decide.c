@@ -65,11 +65,6 @@ enum decision decide(struct lane *lane, struct command *command)
     CHECK(command->kind < COMMAND_KIND_COUNT);
     if (command->sent.answer != NULL)
         return route_settled(lane, command);
-    if (command->sent.fence != NULL && command->sent.fence->is_stalled) {
-        command->result = (struct result){.err = ERR_OVERLOADED, .now_ms = lane->now_ms};
-        lane_reply(lane, command);
-        return DECIDED;
-    }
     if (route_is_elsewhere(lane, command)) {
         bool is_here;
         enum decision decision = route_send(lane, command, &is_here);

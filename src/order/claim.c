@@ -63,7 +63,6 @@ static void catch_up(struct partition *partition)
     partition->state = PARTITION_CATCHING_UP;
     partition->has_seen_end = false; /* whoever had it may have decided what came until now */
     partition_skip(partition, partition->fence.next_offset);
-    partition_judge_end(partition);
     partition_doubt(partition);
     arena_reset(&partition->sync_arena);
     command_init(&partition->sync, COMMAND_SYNC, &partition->sync_arena);

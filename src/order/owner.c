@@ -57,7 +57,7 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
         partition = partition_create(shared, topic, number);
     partition->is_assigned = true;
     partition->is_paused = false;
-    partition->end_offset = -1;
+    partition->reading++;
     partition->anew_at_ms = 0;
     partition->resets = false;
     partition->seen_offset = 0;
@@ -84,14 +84,17 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
 void owner_on_end(void *context, const char *topic, int32_t number, int64_t next_offset)
 {
     struct partition *partition = find(context, topic, number);
-    if (partition == NULL)
-        return;
-    partition->end_offset = next_offset;
     /* Before the claim, whoever had it may still decide what comes. */
-    if (partition->state != PARTITION_CATCHING_UP && partition->state != PARTITION_OPEN)
+    if (partition == NULL ||
+        (partition->state != PARTITION_CATCHING_UP && partition->state != PARTITION_OPEN))
         return;
     partition->has_seen_end = true;
-    partition_judge_end(partition);
+    /* Less was ever sent than is done: this is another log than that was. Or this end is an old one, and the rest of what
+     * whoever had it before has done is on its way. */
+    if (next_offset >= partition->fence.next_offset)
+        partition->anew_at_ms = 0;
+    else if (partition->anew_at_ms == 0)
+        partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
 }
 
 void owner_on_command(void *context, const struct broker_message *message)
@@ -173,12 +176,12 @@ static void try_again(struct shared *shared, struct taken *taken)
     taken->was_unknown = taken->was_unknown || taken->command.result.err == ERR_OUTCOME_UNKNOWN;
     partition_put_back(partition, taken);
     counter_add(COUNTER_ORDER_RETRIES, 1);
-    if (partition->fence.is_stalled)
+    if (partition->is_stalled)
         return; /* it was behind the one that failed */
     int64_t delay_ms = (int64_t)RETRY_MS_MIN << (partition->try_count < 5 ? partition->try_count : 5);
     partition->try_count++;
     partition->retry_at_ms = shared->now_ms + (delay_ms < RETRY_MS_MAX ? delay_ms : RETRY_MS_MAX);
-    partition->fence.is_stalled = true;
+    partition->is_stalled = true;
 }
 
 static void answer(struct shared *shared, struct taken *taken)
@@ -189,8 +192,8 @@ static void answer(struct shared *shared, struct taken *taken)
         (void)bury(shared, taken, "its data were refused, or its answer cannot be made");
     if (result->err == ERR_OVERLOADED && taken->was_unknown && !taken->command.sent.is_key_made)
         result->err = ERR_OUTCOME_UNKNOWN; /* “nothing was done” would be too much said */
-    if (!partition->fence
-             .is_stalled) { /* what comes here was written, or needs no store: it goes well again */
+    /* What comes here was written, or needs no store: it goes well again. */
+    if (!partition->is_stalled) {
         partition->try_count = 0;
         partition->retry_at_ms = 0;
     }
@@ -213,8 +216,9 @@ static void on_done(struct command *command)
         counter_add(COUNTER_ORDER_FENCED, 1);
         partition_fenced(partition);
     }
-    if (shared->is_stopped || ((is_fenced || is_again) && !partition->is_assigned)) {
-        /* Whoever has the partition next decides and answers it. */
+    bool is_elsewhere = !partition->is_assigned || partition_comes_again(partition, taken);
+    if (shared->is_stopped || ((is_fenced || is_again) && is_elsewhere)) {
+        /* Whoever has the partition next decides and answers it; or this node, when it comes again. */
         partition_drop(partition, taken);
     } else if (is_fenced) {
         command->sent.is_fenced = false;
@@ -251,7 +255,7 @@ static bool give_next(struct shared *shared, struct partition *partition)
         partition_put_back(partition, taken);
         return false;
     }
-    partition->fence.is_stalled = false;
+    partition->is_stalled = false;
     taken->command.on_done = on_done;
     taken->command.sent.fence = &partition->fence;
     taken->command.sent.noted_offset = 0;

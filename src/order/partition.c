@@ -15,7 +15,6 @@ struct partition *partition_create(struct shared *shared, const char *topic, int
     partition->shared = shared;
     partition->fence.topic = topic;
     partition->fence.partition = number;
-    partition->end_offset = -1;
     list_init(&partition->waiting);
     list_init(&partition->running);
     arena_init(&partition->arena);
@@ -51,6 +50,7 @@ bool partition_take(struct partition *partition, const struct broker_message *me
     taken->partition = partition;
     taken->offset = message->offset;
     taken->sent_ms = message->sent_ms;
+    taken->reading = partition->reading;
     taken->value = arena_copy(&taken->arena, message->value, message->size);
     taken->size = message->size;
     const char *fault;
@@ -117,14 +117,6 @@ void partition_fenced(struct partition *partition)
     partition->retry_at_ms = partition->shared->now_ms + PARTITION_FENCED_MS;
 }
 
-void partition_judge_end(struct partition *partition)
-{
-    if (partition->end_offset < 0 || partition->end_offset >= partition->fence.next_offset)
-        partition->anew_at_ms = 0;
-    else if (partition->anew_at_ms == 0)
-        partition->anew_at_ms = partition->shared->now_ms + PARTITION_ANEW_MS;
-}
-
 void partition_begin_anew(struct partition *partition)
 {
     log_write(LOG_ERROR, "the topic was made anew; it is read from its beginning",
@@ -133,7 +125,7 @@ void partition_begin_anew(struct partition *partition)
     partition_drop_waiting(partition);
     partition->resets = true;
     partition->anew_at_ms = 0;
-    partition->end_offset = -1;
+    partition->reading++;
     partition->seen_offset = 0;
     partition->has_seen_end = false;
     partition->state = PARTITION_WANTED;
@@ -148,11 +140,16 @@ bool partition_is_gone(const struct partition *partition)
            partition->running_count == 0;
 }
 
+bool partition_comes_again(const struct partition *partition, const struct taken *taken)
+{
+    return taken->reading != partition->reading;
+}
+
 /* It is not answered here: whatever still is, next_offset does not pass it. */
 static void drop(struct partition *partition, struct taken *taken)
 {
     list_remove(&taken->node);
-    if (taken->offset < partition->seen_offset)
+    if (taken->offset < partition->seen_offset && !partition_comes_again(partition, taken))
         partition->seen_offset = taken->offset;
     taken_free(taken);
 }

@@ -38,14 +38,16 @@ struct partition {
     enum partition_state state;
     bool is_assigned;
     bool is_paused;
-    bool is_in_batch;     /* a claim or note of it is being written */
-    bool resets;          /* the log was made anew: its offsets begin again */
-    int64_t end_offset;   /* where the log ended when that was last told, or −1 */
-    int64_t anew_at_ms;   /* so it seems; it is so if nothing else is seen until then */
-    bool has_seen_end;    /* what comes now was sent after the claim: nobody can have decided it before */
+    bool is_in_batch;   /* a claim or note of it is being written */
+    bool resets;        /* the log was made anew: its offsets begin again */
+    int64_t anew_at_ms; /* so it seems; it is so if nothing else is seen until then */
+    bool has_seen_end;  /* what comes now was sent after the claim: nobody can have decided it before */
+    int64_t
+        reading; /* goes up whenever it is read from an earlier place again: what came before that comes once more */
     int64_t seen_offset;  /* the next to come */
     int64_t noted_offset; /* next_offset as the store has it */
-    int64_t retry_at_ms;  /* the store did not take something: nothing is begun before */
+    int64_t retry_at_ms;  /* the store did not take something: nothing is begun before … */
+    bool is_stalled;      /* … and not while the lane still has some of it */
     int32_t try_count;
     struct list waiting; /* struct taken */
     struct list running;
@@ -66,6 +68,7 @@ struct taken { /* a command from the broker */
     struct partition *partition;
     int64_t offset;
     int64_t sent_ms; /* as the broker says, or 0 */
+    int64_t reading; /* of the partition, when it came */
     struct arena arena;
     const void *value; /* as it came, in the arena */
     size_t size;
@@ -83,14 +86,13 @@ bool partition_take(struct partition *partition, const struct broker_message *me
 void partition_skip(struct partition *partition, int64_t offset); /* everything before it is done */
 void partition_doubt(struct partition *partition); /* what waits may have been decided by whoever had it */
 void partition_noted(struct partition *partition, int64_t offset); /* the store has written that */
-/* Less was ever sent than is done: this is another log than that was. Or its end was told before the claim, and the rest of
- * what whoever had it before has done is on its way. */
-void partition_judge_end(struct partition *partition);
 /* Its log was made anew: it is claimed and read from its beginning. What was decided of it is settled by its keys. */
 void partition_begin_anew(struct partition *partition);
 void partition_fenced(struct partition *partition);        /* another node has claimed it */
 bool partition_is_gone(const struct partition *partition); /* not ours, and nobody has anything of it */
 /* Left to whoever has the partition next: those that wait, or one that the lane had. */
+bool partition_comes_again(const struct partition *partition,
+                           const struct taken *taken); /* its message does */
 void partition_drop_waiting(struct partition *partition);
 void partition_drop(struct partition *partition, struct taken *taken);
 /* The first that waits, to the lane. */
