@@ -127,8 +127,10 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     *fresh = false;
     struct uuid id = key_id(command);
     struct command *first = map_get(&lane->keys, &id);
-    /* One that came again was asked for long ago: nobody is refused because of it, but answered when it is settled. */
-    if (first != NULL && first != command && first->sent.may_be_again)
+    /* One that came again was asked for long ago: nobody is refused because of it, but answered when it is settled. But a
+     * payment may take long. */
+    if (first != NULL && first != command && first->sent.may_be_again &&
+        first->kind != COMMAND_CHECKOUT_COMPLETE)
         return DEFERRED;
     if (first != NULL && first != command) {
         bool same = same_body(first->body, command->body);
