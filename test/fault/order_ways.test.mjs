@@ -13,6 +13,8 @@ import { waitFor } from '../lib/wait.mjs';
 import { block, layoutOf, metric, World } from '../lib/world.mjs';
 
 const PARTITIONS = 4;
+// Several brokers do not forget a deleted topic at the same moment, and a node that starts in between finds it on some.
+const ONE_BROKER = { skip: process.env.HOLDFAST_TEST_KAFKA !== '1' && 'needs a real Kafka of one broker' };
 const REAL_ONLY = { skip: (process.env.HOLDFAST_TEST_KAFKA ?? '') === '' && 'needs a real Kafka' };
 
 describe('ways to Kafka', () => {
@@ -72,7 +74,7 @@ describe('ways to Kafka', () => {
     assert.ok(!refused.stderr.includes('guess'));
   });
 
-  it('a topic that was deleted and made anew loses no command', REAL_ONLY, async () => {
+  it('a topic that was deleted and made anew loses no command', ONE_BROKER, async () => {
     const first = await serve('anew');
     const organization = await new World(first).organization();
     const event = await organization.event({ layout });
@@ -80,6 +82,7 @@ describe('ways to Kafka', () => {
     await waitFor('the store to have noted how far it is done', () => first.select('SELECT max(next_offset) FROM order_partitions')[0][0] === '4');
     await first.stop();
     deleteTopic(kafka, 'anew.commands');
+    await waitFor('the topic to be gone', () => getMessages(kafka, 'anew.commands').length === 0);
     const second = await serve('anew', { store: first.store, secret: first.secret });
     const again = new (organization.constructor)(new World(second), organization.id);
     const answer = await Object.assign(new (event.constructor)(again, event.id), { seats: event.seats }).reserve(again.buyer(), event.seats[4]);
