@@ -52,7 +52,6 @@ struct owner {
     struct list partitions; /* struct partition.node */
     int32_t taken_count;    /* commands that the lane has */
     struct claiming claiming;
-    struct partition *next; /* whose turn it is to give the lane something */
 };
 
 struct shared {

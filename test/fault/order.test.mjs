@@ -7,12 +7,12 @@ import { after, before, describe, it } from 'node:test';
 
 import { ok } from '../lib/client.mjs';
 import { anyKafka, getMessages } from '../lib/kafka.mjs';
-import { metric, nodeName } from '../lib/nodes.mjs';
+import { nodeName } from '../lib/nodes.mjs';
 import { openStream } from '../lib/sse.mjs';
 import { Scene } from '../lib/traffic.mjs';
 import { uuid } from '../lib/token.mjs';
 import { waitFor } from '../lib/wait.mjs';
-import { block, layoutOf } from '../lib/world.mjs';
+import { block, layoutOf, metric } from '../lib/world.mjs';
 
 const NODE_COUNT = 3;
 const SECTIONS = ['A', 'B', 'C', 'D', 'E', 'F'];

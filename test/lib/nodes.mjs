@@ -8,16 +8,9 @@ import { PARTITION_COUNT } from './kafka.mjs';
 import { makeDatabase } from './postgres.mjs';
 import { runAsync, Server } from './server.mjs';
 import { waitFor } from './wait.mjs';
-import { World } from './world.mjs';
+import { metric, World } from './world.mjs';
 
 export const nodeName = (index) => `node-${index}`;
-
-/** The sum of a metric of a node, over its labels. */
-export async function metric(node, name) {
-  const text = (await send(`${node.url}/metrics`)).text;
-  const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].map(([, value]) => Number(value));
-  return values.reduce((sum, value) => sum + value, 0);
-}
 
 export class Nodes {
   /**
