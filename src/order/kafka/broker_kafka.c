@@ -121,6 +121,22 @@ static const struct broker_functions functions = {
     .destroy = kafka_destroy,
 };
 
+/* ---- What comes ---- */
+
+struct broker_message kafka_message(const rd_kafka_message_t *message, const char *topic)
+{
+    rd_kafka_timestamp_type_t kind;
+    int64_t sent_ms = rd_kafka_message_timestamp(message, &kind);
+    return (struct broker_message){
+        .topic = topic,
+        .partition = message->partition,
+        .offset = message->offset,
+        .sent_ms = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : sent_ms,
+        .value = message->payload,
+        .size = message->len,
+    };
+}
+
 /* ---- The beginning ---- */
 
 static bool name_topics(struct broker_kafka *broker, const struct broker_kafka_config *config, char *why,

@@ -119,6 +119,7 @@ struct broker_kafka {
 
 /* broker_kafka.c */
 void kafka_watch(struct broker_kafka *broker, rd_kafka_queue_t *queue); /* its news wake the lane */
+struct broker_message kafka_message(const rd_kafka_message_t *message, const char *topic);
 void kafka_on_error(rd_kafka_t *client, int err, const char *reason, void *opaque);
 void kafka_note_error(struct broker_kafka *broker, enum counter counter, rd_kafka_resp_err_t err,
                       const char *what, const char *reason);

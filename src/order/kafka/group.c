@@ -176,16 +176,7 @@ static void take(struct broker_kafka *broker, const rd_kafka_message_t *message)
         events->on_end(events->context, topic->name, message->partition, message->offset);
         return;
     }
-    rd_kafka_timestamp_type_t kind;
-    int64_t sent_ms = rd_kafka_message_timestamp(message, &kind);
-    struct broker_message command = {
-        .topic = topic->name,
-        .partition = message->partition,
-        .offset = message->offset,
-        .sent_ms = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : sent_ms,
-        .value = message->payload,
-        .size = message->len,
-    };
+    struct broker_message command = kafka_message(message, topic->name);
     partition->position = message->offset + 1;
     events->on_command(events->context, &command);
 }

@@ -87,16 +87,7 @@ static void take(struct broker_kafka *broker, const rd_kafka_message_t *message)
                          rd_kafka_message_errstr(message));
         return;
     }
-    rd_kafka_timestamp_type_t kind;
-    int64_t sent_ms = rd_kafka_message_timestamp(message, &kind);
-    struct broker_message reply = {
-        .topic = broker->replies_topic,
-        .partition = message->partition,
-        .offset = message->offset,
-        .sent_ms = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? 0 : sent_ms,
-        .value = message->payload,
-        .size = message->len,
-    };
+    struct broker_message reply = kafka_message(message, broker->replies_topic);
     broker->base.events.on_reply(broker->base.events.context, &reply);
 }
 
