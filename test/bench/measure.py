@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import statistics
 import subprocess
 import threading
 
@@ -14,15 +15,22 @@ from servers import ROOT, Node, Postgres, Redis, fill, run
 from sizes import measure_memory, measure_start
 from under_load import measure_connections, measure_nodes, measure_occupancy, measure_streams
 
+ROUNDS = 3
+
 
 def measure_holds():
     """Embedded: durable holds a second over HTTP, and redis-benchmark SET."""
-    sets = Redis().benchmark_set()
-    out = run("bench", "--seconds", str(SECONDS), "--connections", "256")
-    print(out.rstrip())
-    holds = float(re.search(r"durable holds\s+([\d.]+)", out).group(1))
-    show("redis-benchmark SET", thousands(sets), "SETs/s")
-    show("ratio", "%.2f" % (holds / sets), "durable holds for one SET", "must be 0.35")
+    redis, ratios = Redis(), []
+    for _ in range(ROUNDS):
+        # In turns, for a machine that is shared is not the same from one minute to the next.
+        sets = redis.benchmark_set()
+        out = run("bench", "--seconds", str(SECONDS), "--connections", "256")
+        print(out.rstrip())
+        holds = float(re.search(r"durable holds\s+([\d.]+)", out).group(1))
+        ratios.append(holds / sets)
+        show("redis-benchmark SET", thousands(sets), "SETs/s", "%.2f holds for one" % ratios[-1])
+    show("ratio, the middle of %d" % ROUNDS, "%.2f" % statistics.median(ratios), "durable holds for one SET",
+         "must be 0.35")
 
 
 def pgbench_tool():

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The embedded store in trouble: the disk is full, somebody holds the write
- * lock, a reader never ends. Batches fail cleanly, and are written again when
- * the trouble is over. */
+ * lock, a reader never ends, nobody ever pauses. Batches fail cleanly, and are
+ * written again when the trouble is over. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -134,6 +134,37 @@ static void test_purge_deletes_old_keys_and_batch_ids_only(void **state)
     assert_int_equal(batch_commit(f, batch), UNIT_OK); /* forgotten */
 }
 
+/* Batches follow one another without a pause, as under full load: the log is copied back beside them and begins
+ * again, instead of growing for as long as somebody writes. */
+static void test_log_begins_again_while_batches_go_on(void **state)
+{
+    enum { BATCH_COUNT = 60, TEXT_SIZE = 1 << 16, TEXT_COUNT = 64, LOG_SIZE_MAX = 160 * 1024 * 1024 };
+    struct fixture *f = *state;
+    char *text = malloc(TEXT_SIZE);
+    assert_non_null(text);
+    memset(text, 'x', TEXT_SIZE - 1);
+    text[TEXT_SIZE - 1] = '\0';
+    off_t longest = 0;
+    for (int i = 0; i < BATCH_COUNT; i++) { /* 4 MiB each */
+        struct store_batch *batch = batch_new(f);
+        struct store_unit *unit = unit_new(batch);
+        struct hold_row nobodys = {.user_id = f->user_id};
+        for (int k = 0; k < TEXT_COUNT; k++) {
+            unit_audit(f, batch, unit, AUDIT_EVENT_CHANGED, &nobodys);
+            unit->audits->row.after = text;
+        }
+        assert_int_equal(batch_commit(f, batch), UNIT_OK);
+        longest = log_size(f) > longest ? log_size(f) : longest;
+    }
+    free(text);
+    assert_in_range(longest, 64 * 1024 * 1024, LOG_SIZE_MAX); /* a quarter of a gigabyte went through it */
+    fixture_reopen(f);
+    struct store_query query = {.kind = QUERY_AUDIT, .limit = 5};
+    query_run(f, &query);
+    assert_true(query_has(&query, "event_changed"));
+    buf_deinit(&query.rows);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -141,6 +172,7 @@ int main(void)
         TEST(test_full_disk_fails_batches_and_ends_by_itself),
         TEST(test_lock_held_by_somebody_fails_batches_until_it_ends),
         TEST(test_reader_that_never_ends_stops_nobody),
+        TEST(test_log_begins_again_while_batches_go_on),
         TEST(test_purge_deletes_old_keys_and_batch_ids_only),
     };
     unsetenv("HOLDFAST_TEST_STORE"); /* these are about SQLite */

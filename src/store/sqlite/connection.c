@@ -20,6 +20,7 @@
 #include "base/embed.h"
 #include "base/log.h"
 #include "store/sqlite/log_file.h"
+#include "store/sqlite/page_cache.h"
 
 enum {
     DEADLINE_CHECK_STEPS = 20000,
@@ -79,6 +80,7 @@ static enum err connection_explain(struct connection *connection, const char *pa
 static void memory_set_up(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    page_cache_set_up();
 }
 
 enum err connection_open(struct connection *connection, const char *path, bool read_only, char *why,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The SQLite store as a whole: opens it in the right order, starts its four
+ * The SQLite store as a whole: opens it in the right order, starts its five
  * threads, takes calls and hands them on, and closes it.
  *
  *   path → lock, made 0600 → open → check → write-ahead log → migrate → prepare → threads
@@ -78,6 +78,7 @@ static void sqlite_close(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_of(store);
     worker_stop(&sqlite->writer.worker);
+    worker_stop(&sqlite->copier.worker);
     worker_stop(&sqlite->lookups);
     worker_stop(&sqlite->follows);
     worker_stop(&sqlite->queries);
@@ -85,6 +86,7 @@ static void sqlite_close(struct store *store)
         done_poll(&sqlite->done);
     writer_close(sqlite);
     worker_deinit(&sqlite->writer.worker);
+    worker_deinit(&sqlite->copier.worker);
     worker_deinit(&sqlite->lookups);
     worker_deinit(&sqlite->follows);
     worker_deinit(&sqlite->queries);
@@ -144,6 +146,8 @@ static enum err sqlite_start_threads(struct sqlite_store *sqlite, bool read_only
 {
     enum err err = ERR_OK;
     if (!read_only)
+        err = worker_start(&sqlite->copier.worker, "store-copy", copier_main, sqlite);
+    if (err == ERR_OK && !read_only)
         err = worker_start(&sqlite->writer.worker, "store-write", writer_main, sqlite);
     if (err == ERR_OK && !read_only)
         err = worker_start(&sqlite->lookups, "store-lookup", lookup_main, sqlite);
@@ -186,6 +190,8 @@ static struct sqlite_store *sqlite_create(void)
     sqlite->done.fd = -1;
     atomic_init(&sqlite->up, true);
     worker_init(&sqlite->writer.worker);
+    worker_init(&sqlite->copier.worker);
+    atomic_init(&sqlite->copier.is_busy, false);
     worker_init(&sqlite->lookups);
     worker_init(&sqlite->follows);
     worker_init(&sqlite->queries);

@@ -3,6 +3,7 @@
  *
  *   lane ──submit──▶ writer thread ──one transaction a batch──▶ file
  *     ▲                   │
+ *     │                   └──asks──▶ copying thread ──log──▶ file
  *     └── store_poll ◀── done ◀── lookup thread ◀──lookup── lane
  *                          └───── follow thread ◀──follow── lane
  *                                 query thread  ◀──query─── loops */
@@ -38,6 +39,8 @@ void file_unlock(struct file *file); /* after SQLite has closed */
 
 /* ---- Writing ---- */
 
+enum { CHECKPOINT_PAGE_COUNT = 20000 }; /* of the log: when to copy it back */
+
 struct writer {
     struct worker worker;
     struct connection connection;
@@ -45,11 +48,19 @@ struct writer {
     bool broken;               /* open the connection again before the next use */
     int log_page_count;        /* pages in the write-ahead log after the last commit */
     int checkpoint_at;         /* that many pages: time for the next checkpoint */
+    bool only_rest;            /* the copier had its turn: the rest is the writer's */
     struct map places;         /* by event id: struct event_places */
     struct map versions;       /* by event id: struct event_version */
     struct stats stats;        /* of the batch at hand */
     struct buf changes;        /* the same */
     char why[SQLITE_WHY_SIZE]; /* why the last unit was refused */
+};
+
+/* See checkpoint.c. */
+struct copier {
+    struct worker worker;
+    struct list wish;     /* what the writer posts */
+    _Atomic bool is_busy; /* asked and not done yet */
 };
 
 struct sqlite_store {
@@ -58,6 +69,7 @@ struct sqlite_store {
     struct done done;
     _Atomic bool up;
     struct writer writer;
+    struct copier copier;
     struct worker lookups;
     struct worker follows;
     struct worker queries;
@@ -68,6 +80,10 @@ enum err writer_open(struct sqlite_store *sqlite, char *why,
 enum err writer_prepare(struct sqlite_store *sqlite, char *why, size_t why_size) MUST_CHECK;
 void writer_close(struct sqlite_store *sqlite);
 void *writer_main(void *sqlite);
+/* The disk did not confirm: nobody knows what is there, but the next start will. */
+void writer_give_up(int result) __attribute__((noreturn));
+void writer_checkpoint(struct sqlite_store *sqlite); /* after a batch: if it is time */
+void *copier_main(void *sqlite);
 
 /* One unit inside the open transaction. SQLITE_OK and unit->result, or an SQLite error with
  * writer->why filled; SQLITE_NOTFOUND means that a row to be updated was not there. */

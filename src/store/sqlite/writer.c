@@ -16,8 +16,8 @@
  *     recovery will take it for a commit. Only after an error of fsync is the
  *     outcome unknown, and then the process ends: what the kernel dropped cannot
  *     be written again by asking again.
- *  5. The log is copied back into the file by this thread alone, between
- *     batches, when it has grown long enough; readers never make it wait for ever. */
+ *  5. The log is copied back into the file when it has grown long enough, the
+ *     last of it between two batches: see checkpoint.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +34,6 @@ enum {
     PROBE_INTERVAL_MS = 500,    /* while the store is down */
     PURGE_ROW_COUNT_MAX = 1000, /* per batch and table */
     PURGE_CHANGE_SIZE_MAX = 16 * 1024 * 1024,
-    CHECKPOINT_PAGE_COUNT = 20000,  /* of the log: when to copy it back */
-    CHECKPOINT_FORCE_COUNT = 80000, /* of the log: when to wait a little for readers */
-    CHECKPOINT_WAIT_MS = 50,
-    CHECKPOINT_RETRY_COUNT = 2000, /* pages written since a checkpoint that readers cut short */
 };
 
 #define DELIVERY_WAIT_MS_MAX ((int64_t)7 * 24 * 3600 * 1000) /* so long the feed is kept for a delivery */
@@ -69,6 +65,7 @@ enum err writer_prepare(struct sqlite_store *sqlite, char *why, size_t why_size)
     sqlite3_wal_hook(writer->connection.db, writer_on_commit_size, writer);
     writer->log_page_count = 0;
     writer->checkpoint_at = CHECKPOINT_PAGE_COUNT;
+    writer->only_rest = false;
     writer->prepared = true;
     return ERR_OK;
 }
@@ -121,7 +118,7 @@ static bool writer_ready(struct sqlite_store *sqlite)
 
 /* ---- Trouble ---- */
 
-static void __attribute__((noreturn)) writer_give_up(int rc)
+void writer_give_up(int rc)
 {
     log_write(
         LOG_ERROR,
@@ -345,30 +342,6 @@ static void batch_resolve(struct sqlite_store *sqlite, struct store_batch *batch
 }
 
 /* ---- Between batches ---- */
-
-/* Passive first: it copies what no reader still needs and waits for nobody. When readers have kept the log
- * growing for long, wait for them a moment so that it can begin again. */
-static void writer_checkpoint(struct sqlite_store *sqlite)
-{
-    struct writer *writer = &sqlite->writer;
-    if (writer->broken || writer->log_page_count < writer->checkpoint_at)
-        return;
-    int mode = SQLITE_CHECKPOINT_PASSIVE;
-    if (writer->log_page_count >= CHECKPOINT_FORCE_COUNT)
-        mode = SQLITE_CHECKPOINT_RESTART;
-    if (writer->checkpoint_at == 0)
-        mode = SQLITE_CHECKPOINT_TRUNCATE;
-    int log_count = 0, copied_count = 0;
-    sqlite3_busy_timeout(writer->connection.db, CHECKPOINT_WAIT_MS);
-    int rc = sqlite3_wal_checkpoint_v2(writer->connection.db, NULL, mode, &log_count, &copied_count);
-    sqlite3_busy_timeout(writer->connection.db, BUSY_TIMEOUT_MS);
-    if (connection_trouble(rc) == TROUBLE_FSYNC)
-        writer_give_up(rc);
-    if (rc == SQLITE_OK && copied_count >= log_count)
-        writer->checkpoint_at = CHECKPOINT_PAGE_COUNT;
-    else
-        writer->checkpoint_at = writer->log_page_count + CHECKPOINT_RETRY_COUNT;
-}
 
 /* While the store is down and nobody submits: does a small write succeed again? */
 static void writer_probe(struct sqlite_store *sqlite)
