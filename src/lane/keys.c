@@ -122,6 +122,12 @@ static enum decision answer_kept(struct lane *lane, struct command *command,
     return decision;
 }
 
+/* A key that was made of the command's own id can be there only if the command was decided before. */
+static bool is_new(const struct command *command)
+{
+    return command->sent.is_key_made && !command->sent.may_be_again;
+}
+
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
 {
     *fresh = false;
@@ -141,8 +147,7 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     }
     if (first == NULL)
         map_put(&lane->keys, &id, command);
-    /* A key that was made of the command's own id can be there only if the command was decided before. */
-    *fresh = command->sent.is_key_made && !command->sent.may_be_again;
+    *fresh = is_new(command);
     if (*fresh)
         return DECIDED;
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);
@@ -178,5 +183,6 @@ struct key_write *key_write(struct step *step, struct command *command)
     memcpy(write->body, command->body, sizeof(write->body));
     write->result = result_pack(command, step_arena(step), &write->result_size);
     write->created_ms = step->batch->lane->now_ms;
+    write->is_new = is_new(command);
     return write;
 }

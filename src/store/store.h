@@ -153,6 +153,7 @@ struct key_write { /* an Idempotency-Key: insert; taken if it exists and is youn
     const void *result; /* packed ids and codes, see lane/result.h */
     size_t result_size;
     int64_t created_ms;
+    bool is_new; /* made for this command, which nobody decided before: not looked for, if that is cheaper */
 };
 
 struct delivery_write { /* insert (version 1), or update by name, which must find version row.version − 1 */

@@ -184,6 +184,37 @@ static void test_key_is_taken_by_a_neighbour_in_the_batch(void **state)
     expect_sound(f);
 }
 
+/* Which nobody has, it says. If that is wrong the unit is told so, and its neighbours are written. */
+static void test_new_key_that_is_there_after_all_is_taken(void **state)
+{
+    struct fixture *f = *state;
+    struct store_batch *batch = batch_new(f);
+    struct store_unit *unit = unit_new(batch);
+    (void)unit_hold(f, batch, unit, 0, 1);
+    unit_key(f, batch, unit, 7)->is_new = true;
+    unit_key(f, batch, unit_new(batch), 8)->is_new = true;
+    assert_int_equal(batch_commit(f, batch), UNIT_OK);
+    assert_true(lookup_key_run(f, 7, f->now_ms).found);
+    assert_true(lookup_key_run(f, 8, f->now_ms).found);
+    batch = batch_new(f);
+    struct store_unit *again = unit_new(batch), *other = unit_new(batch), *missing = unit_new(batch);
+    (void)unit_hold(f, batch, again, 1, 1);
+    unit_key(f, batch, again, 7)->is_new = true;
+    (void)unit_hold(f, batch, other, 2, 1);
+    unit_key(f, batch, other, 9)->is_new = true;
+    (void)unit_hold(f, batch, missing, 0, 1); /* which is held by now */
+    unit_key(f, batch, missing, 10)->is_new = true;
+    batch_run(f, batch);
+    assert_int_equal(batch->outcome, STORE_COMMITTED);
+    assert_int_equal(again->result, UNIT_KEY_TAKEN);
+    assert_int_equal(other->result, UNIT_OK);
+    assert_int_equal(missing->result, UNIT_MISSED);
+    batch_free(batch);
+    assert_true(lookup_key_run(f, 9, f->now_ms).found);
+    assert_false(lookup_key_run(f, 10, f->now_ms).found);
+    assert_int_equal(hold_seat(f, 1, 1).state, HOLD_ACTIVE); /* nobody took it */
+}
+
 static void test_unit_that_misses_leaves_its_key_free(void **state)
 {
     struct fixture *f = *state;
@@ -544,6 +575,7 @@ int main(void)
         TEST(test_seat_that_does_not_exist_misses),
         TEST(test_key_is_taken_by_an_earlier_batch),
         TEST(test_key_is_taken_by_a_neighbour_in_the_batch),
+        TEST(test_new_key_that_is_there_after_all_is_taken),
         TEST(test_unit_that_misses_leaves_its_key_free),
         TEST(test_key_older_than_a_day_is_absent_and_replaced),
         TEST(test_key_of_another_organization_is_not_taken),

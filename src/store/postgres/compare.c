@@ -109,15 +109,11 @@ static void keys_ask(struct pg_writer *writer, const struct pg_wave *wave, struc
     PG_WAVE_FOR_EACH(unit, wave)
     {
         const struct key_write *key = unit->key;
-        if (key == NULL || unit->result != UNIT_OK)
+        if (!pg_wave_takes_key(wave, unit) || unit->result != UNIT_OK)
             continue;
         struct uuid id = pg_key_id(key);
         map_put(&c->keys, &id, unit);
-        pg_add_uuid(p, 0, &key->org_id);
-        pg_add_bytes(p, 1, key->key, sizeof(key->key));
-        pg_add_bytes(p, 2, key->body, sizeof(key->body));
-        pg_add_bytes(p, 3, key->result, key->result_size);
-        pg_add_time_unless(p, 4, key->created_ms, INT64_MIN);
+        pg_key_add(p, key);
     }
     pg_set_int(p, 5, IDEMPOTENCY_HOURS);
     if (c->keys.count > 0)
@@ -193,7 +189,7 @@ static void keys_judge(struct pg_writer *writer, const struct pg_wave *wave, str
     }
     PG_WAVE_FOR_EACH(unit, wave)
     {
-        if (unit->key == NULL || unit->result != UNIT_OK)
+        if (!pg_wave_takes_key(wave, unit) || unit->result != UNIT_OK)
             continue;
         struct uuid id = pg_key_id(unit->key);
         if (map_get(&c->keys, &id) != NULL)
@@ -237,7 +233,7 @@ static void keys_give_back(struct pg_writer *writer, const struct pg_wave *wave,
     int32_t count = 0;
     PG_WAVE_FOR_EACH(unit, wave)
     {
-        if (unit->result != UNIT_MISSED || unit->key == NULL)
+        if (unit->result != UNIT_MISSED || !pg_wave_takes_key(wave, unit))
             continue;
         struct uuid id = pg_key_id(unit->key);
         if (map_get(&c->keys, &id) != NULL)

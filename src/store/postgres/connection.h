@@ -49,6 +49,7 @@ enum {
     X(ORDER_GIVE_BACK, "order_give_back", PG_USE_WRITE)                   \
     X(ORDER_UPDATE, "order_update", PG_USE_WRITE)                         \
     X(ORDER_NOTE, "order_note", PG_USE_WRITE)                             \
+    X(KEY_INSERT, "key_insert", PG_USE_WRITE)                             \
     X(KEY_TAKE, "key_take", PG_USE_WRITE)                                 \
     X(KEY_GIVE_BACK, "key_give_back", PG_USE_WRITE)                       \
     X(USER_SEEN, "user_seen", PG_USE_WRITE)                               \

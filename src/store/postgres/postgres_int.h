@@ -60,6 +60,7 @@ struct pg_wave { /* units that touch nothing in common: one round of statements 
     struct store_batch *batch;
     struct store_unit **units;
     int32_t count;
+    bool careful; /* a unit by itself, that may be bad */
 };
 
 struct pg_writer {
@@ -95,6 +96,9 @@ struct pg_params *pg_writer_params(struct pg_writer *writer); /* empty */
 bool pg_wave_next(struct pg_writer *writer, struct store_batch *batch, struct list **position, bool single,
                   struct pg_wave *wave);
 struct uuid pg_key_id(const struct key_write *key); /* of (organization, key) */
+/* Its key is taken before anything is written, so that it is known whether somebody has it; a new one is simply written
+ * with the rest, at a third of the price. If one is there after all, the batch is run again with care. */
+bool pg_wave_takes_key(const struct pg_wave *wave, const struct store_unit *unit);
 struct uuid pg_name_id(const char *name);
 struct uuid pg_order_id(const char *topic, int32_t partition);
 /* Queues the locking of all partitions, events, blocks and checkouts of these units: for a batch of several waves. */
@@ -110,6 +114,7 @@ enum pg_trouble pg_wave_send(struct pg_writer *writer, const struct pg_wave *wav
 
 /* Parameters of the statements that write them. */
 void pg_user_add(struct pg_params *p, const struct user_row *row);
+void pg_key_add(struct pg_params *p, const struct key_write *key);
 void pg_delivery_add(struct pg_params *p, const struct delivery_row *row);
 
 enum pg_trouble pg_layout_write(struct pg_writer *writer, const struct layout_write *write) MUST_CHECK;

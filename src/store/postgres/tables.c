@@ -96,6 +96,29 @@ static void holds_change(struct pg_writer *writer, const struct pg_wave *wave, b
     rows_update(writer, ends ? PG_HOLD_END : PG_HOLD_UPDATE, count);
 }
 
+void pg_key_add(struct pg_params *p, const struct key_write *key)
+{
+    pg_add_uuid(p, 0, &key->org_id);
+    pg_add_bytes(p, 1, key->key, sizeof(key->key));
+    pg_add_bytes(p, 2, key->body, sizeof(key->body));
+    pg_add_bytes(p, 3, key->result, key->result_size);
+    pg_add_time_unless(p, 4, key->created_ms, INT64_MIN);
+}
+
+static void keys_insert(struct pg_writer *writer, const struct pg_wave *wave)
+{
+    struct pg_params *p = pg_writer_params(writer);
+    int32_t count = 0;
+    OK_FOR_EACH(unit, wave)
+    {
+        if (unit->key == NULL || pg_wave_takes_key(wave, unit))
+            continue;
+        count++;
+        pg_key_add(p, unit->key);
+    }
+    rows_insert(writer, PG_KEY_INSERT, count);
+}
+
 static void holds_insert(struct pg_writer *writer, const struct pg_wave *wave)
 {
     struct pg_params *p = pg_writer_params(writer);
@@ -427,6 +450,7 @@ static void rest_send(struct pg_writer *writer, const struct pg_wave *wave)
     tickets_update(writer, wave);
     snapshots_write(writer, wave);
     dead_letters_insert(writer, wave);
+    keys_insert(writer, wave);
     audits_insert(writer, wave);
 }
 

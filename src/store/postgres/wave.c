@@ -96,6 +96,11 @@ static bool unit_is_catalogue(const struct store_unit *unit)
     return unit->orgs != NULL || unit->events != NULL || unit->layouts != NULL || unit->blocks != NULL;
 }
 
+bool pg_wave_takes_key(const struct pg_wave *wave, const struct store_unit *unit)
+{
+    return unit->key != NULL && (wave->careful || !unit->key->is_new);
+}
+
 bool pg_wave_next(struct pg_writer *writer, struct store_batch *batch, struct list **position, bool single,
                   struct pg_wave *wave)
 {
@@ -107,6 +112,7 @@ bool pg_wave_next(struct pg_writer *writer, struct store_batch *batch, struct li
         wave->units = ARENA_ARRAY(&writer->arena, struct store_unit *, batch->unit_count);
     wave->batch = batch;
     wave->count = 0;
+    wave->careful = single;
     while (*position != &batch->units) {
         struct store_unit *unit = CONTAINER_OF(*position, struct store_unit, node);
         bool apart = single || unit_is_catalogue(unit);
