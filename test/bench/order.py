@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distributed mode: nodes that share the work through a real Apache Kafka, beside one node without."""
+import itertools
 import os
+import statistics
 import subprocess
 import time
 
@@ -8,6 +10,7 @@ from report import SECONDS, show, show_load
 from servers import ROOT, Node, Postgres, Redis, _running, directory, fill
 
 CONNECTIONS = (512, 1024, 2048)
+ROUNDS = 3
 NODE_COUNT = 2
 WARM_UP_SECONDS = 3
 JAVA_SECONDS = 12  # which is slow until it has seen for a while what it is to do
@@ -41,35 +44,59 @@ def shared_nodes(store, redis, kafka, name, options):
     raise RuntimeError("the nodes do not share the partitions: %s" % counts)
 
 
-def load(postgres, name, connections, start, warm_up=WARM_UP_SECONDS):
-    """Full load on the first of the nodes that `start` makes on a database of their own."""
+def load(postgres, redis, name, connections, start, warm_up=WARM_UP_SECONDS):
+    """Full load on the first of the nodes that `start` makes on a database of their own and an empty Redis."""
     store = postgres.database(name)
     org, _ = fill(store, events=max(2, (SECONDS + warm_up) * 25000 // 100000 + 1))
     postgres.psql(name, "CHECKPOINT")
+    redis.clear()
     nodes = start(store)
     nodes[0].holds_per_second(org, warm_up, connections)
     result = nodes[0].holds_per_second(org, SECONDS, connections)
+    # A node that is short of processors gives Redis up for half a minute, and is faster without it.
+    result["is_whole"] = all(node.metric("holdfast_warm_up") == 1 for node in nodes)
     for node in nodes:
         node.stop()
     active = int(postgres.psql(name, "SELECT count(*) FROM seat_holds WHERE status = 'active'"))
     if active < result["held"]:
         raise RuntimeError("%d holds were acknowledged, %d are in the store" % (result["held"], active))
+    postgres.psql("postgres", "DROP DATABASE %s" % name)
     return result
+
+
+def best_of(title, run):
+    """The best of several numbers of connections, of those runs in which all parts took part."""
+    best = 0
+    for connections in CONNECTIONS:
+        result = run(connections)
+        show_load("%s, %d connections%s" % (title, connections, "" if result["is_whole"] else ", Redis given up"), result)
+        if result["is_whole"]:
+            best = max(best, result["holds_per_second"])
+    return best
 
 
 def measure_order():
     """Two nodes that share the work through Kafka, and one node without; domain events go nowhere in either case."""
     postgres, redis, kafka = Postgres(), Redis(), Kafka()
     options = os.environ.get("BENCH_ORDER_OPTIONS", "").split()
-    best = {"alone": 0, "shared": 0}
-    load(postgres, "warm_up", CONNECTIONS[-1], lambda store: shared_nodes(store, redis, kafka, "bench-0", options), JAVA_SECONDS)
-    for connections in CONNECTIONS:
-        alone = load(postgres, "alone_%d" % connections, connections,
-                     lambda store: [Node(store, "--warm", redis.url)])
-        show_load("one node, %d connections" % connections, alone)
-        shared = load(postgres, "shared_%d" % connections, connections,
-                      lambda store: shared_nodes(store, redis, kafka, "bench-%d" % connections, options))
-        show_load("two nodes and Kafka, %d connections" % connections, shared)
-        best["alone"] = max(best["alone"], alone["holds_per_second"])
-        best["shared"] = max(best["shared"], shared["holds_per_second"])
-    show("ratio", "%.2f" % (best["shared"] / best["alone"]), "of one node's rate", "must be 0.7")
+    names = ("order_%d" % number for number in itertools.count())
+
+    def alone(connections):
+        return load(postgres, redis, next(names), connections, lambda store: [Node(store, "--warm", redis.url)])
+
+    def shared(connections, **others):
+        name = next(names)
+        return load(postgres, redis, name, connections,
+                    lambda store: shared_nodes(store, redis, kafka, name, options), **others)
+
+    shared(CONNECTIONS[-1], warm_up=JAVA_SECONDS)
+    ratios = []
+    for _ in range(ROUNDS):
+        # In turns, for a machine that is shared is not the same from one minute to the next.
+        one, two = best_of("one node", alone), best_of("two nodes and Kafka", shared)
+        if one > 0 and two > 0:
+            ratios.append(two / one)
+            show("ratio", "%.2f" % ratios[-1], "of one node's rate")
+    if not ratios:
+        raise RuntimeError("Redis was given up in every run: the machine is too busy to compare")
+    show("ratio, the middle of %d" % len(ratios), "%.2f" % statistics.median(ratios), "of one node's rate", "must be 0.7")

@@ -72,6 +72,9 @@ class Redis:
         self.process.kill()
         self.process.wait()
 
+    def clear(self):
+        subprocess.run(["redis-cli", "-p", str(self.port), "flushall"], capture_output=True, check=True)
+
     def benchmark_set(self):
         """SETs a second: 50 clients, no pipelining, no persistence."""
         out = subprocess.run(["redis-benchmark", "-p", str(self.port), "-t", "set", "-n", "200000", "-c", "50", "-q"],
