@@ -21,10 +21,4 @@ bool bytes_take(struct bytes *bytes, void *out, size_t size);
 void bytes_put_text(struct buf *out, const char *text);
 bool bytes_take_text(struct bytes *bytes, struct arena *arena, const char **out); /* in the arena */
 
-/* The same without its zeros, of which structs are full: for each eight bytes one that says which of them are not zero,
- * and these. */
-void bytes_put_squeezed(struct buf *out, const void *data, size_t size);
-/* The rest, as it was, to `out`. False: it is damaged, or was larger than `size_max`. */
-bool bytes_take_squeezed(struct bytes *bytes, size_t size_max, struct buf *out);
-
 #endif

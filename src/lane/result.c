@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Results as they are kept with an Idempotency-Key: codes, ids and times, never
  * bodies. Packed in the byte order of the machine that wrote them, behind a
- * version, without their zeros; of a checkout only its id is kept, and it is
- * answered as it is now.
+ * version; of a checkout only its id is kept, and it is answered as it is now.
  * Reading checks every length: a damaged row gives an error, not a crash. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "lane/lane_int.h"
 
-enum {
-    RESULT_WITHOUT_ASKER = 1,
-    RESULT_VERSION = 2,
-    RESULT_SQUEEZED = 3, /* in front of one of the others */
-    RESULT_SIZE_MAX = 16 * 1024 * 1024,
-};
+enum { RESULT_VERSION = 2, RESULT_VERSION_BEFORE = 1 /* without the asker */ };
 
 struct packed_head {
     uint8_t version;
@@ -77,19 +71,6 @@ static void pack_head(const struct result *result, struct buf *out)
     buf_put(out, &head, sizeof(head));
 }
 
-static const void *squeeze(const struct buf *packed, struct arena *arena, size_t *size)
-{
-    struct buf out;
-    buf_init(&out);
-    buf_put(&out, &(uint8_t){RESULT_SQUEEZED}, 1);
-    bytes_put_squeezed(&out, packed->data, packed->size);
-    CHECK(buf_ok(&out));
-    const void *copy = arena_copy(arena, out.data, out.size);
-    *size = out.size;
-    buf_deinit(&out);
-    return copy;
-}
-
 const void *result_pack(const struct command *command, struct arena *arena, size_t *size)
 {
     const struct result *result = &command->result;
@@ -134,9 +115,10 @@ const void *result_pack(const struct command *command, struct arena *arena, size
     };
     buf_put(&out, &asker, sizeof(asker));
     CHECK(buf_ok(&out));
-    const void *squeezed = squeeze(&out, arena, size);
+    void *copy = arena_copy(arena, out.data, out.size);
+    *size = out.size;
     buf_deinit(&out);
-    return squeezed;
+    return copy;
 }
 
 static bool in_range(int32_t value, int32_t count)
@@ -214,12 +196,12 @@ static bool unpack_asker(struct result *result, struct bytes *reader)
     return true;
 }
 
-static bool unpack(struct lane *lane, struct command *command, const void *data, size_t size)
+bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size)
 {
     struct bytes reader = {.data = data, .left = size};
     struct packed_head head;
     if (!bytes_take(&reader, &head, sizeof(head)) ||
-        (head.version != RESULT_VERSION && head.version != RESULT_WITHOUT_ASKER))
+        (head.version != RESULT_VERSION && head.version != RESULT_VERSION_BEFORE))
         return false;
     if (head.hold_count < 0 || (size_t)head.hold_count > size || head.failure_count < 0 ||
         (size_t)head.failure_count > size || !in_range(*(const uint8_t *)&head.explanation.adjacent, 2))
@@ -243,21 +225,5 @@ static bool unpack(struct lane *lane, struct command *command, const void *data,
         return false;
     result->event_id = head.event_id;
     result->id = head.id;
-    return (head.version == RESULT_WITHOUT_ASKER || unpack_asker(result, &reader)) && reader.left == 0;
-}
-
-bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size)
-{
-    struct bytes reader = {.data = data, .left = size};
-    uint8_t version;
-    if (!bytes_take(&reader, &version, sizeof(version)))
-        return false;
-    if (version != RESULT_SQUEEZED)
-        return unpack(lane, command, data, size);
-    struct buf packed;
-    buf_init(&packed);
-    bool is_good = bytes_take_squeezed(&reader, RESULT_SIZE_MAX, &packed) &&
-                   unpack(lane, command, packed.data, packed.size);
-    buf_deinit(&packed);
-    return is_good;
+    return (head.version == RESULT_VERSION_BEFORE || unpack_asker(result, &reader)) && reader.left == 0;
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "stage.h"
 
 static struct uuid id_of(uint8_t first)
@@ -143,24 +142,6 @@ static void test_an_empty_result_comes_back_empty(void **state)
     assert_null(to->command.result.message);
 }
 
-/* As they were kept before their zeros were left out. */
-static void test_a_result_with_its_zeros_is_read_too(void **state)
-{
-    struct stage *stage = *state;
-    struct ask *from = full_result(stage), *to = stage_ask(stage, COMMAND_HOLD_SEATS, 0);
-    size_t size;
-    const char *data = result_pack(&from->command, &from->arena, &size);
-    struct bytes bytes = {.data = data + 1, .left = size - 1};
-    struct buf whole;
-    buf_init(&whole);
-    assert_true(bytes_take_squeezed(&bytes, 1 << 20, &whole));
-    assert_true(whole.size > size);
-    assert_true(unpack(stage, to, whole.data, whole.size));
-    assert_int_equal(to->command.result.hold_count, 3);
-    assert_string_equal(to->command.result.message, "Why it was so.");
-    buf_deinit(&whole);
-}
-
 static void test_the_same_result_is_packed_the_same(void **state)
 {
     struct stage *stage = *state;
@@ -237,7 +218,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_STAGE(test_everything_kept_comes_back),
         ON_STAGE(test_an_empty_result_comes_back_empty),
-        ON_STAGE(test_a_result_with_its_zeros_is_read_too),
         ON_STAGE(test_the_same_result_is_packed_the_same),
         ON_STAGE(test_a_result_cut_short_is_refused),
         ON_STAGE(test_a_damaged_result_is_refused_or_harmless),
