@@ -9,7 +9,7 @@ import time
 from report import SECONDS, show, show_load
 from servers import ROOT, Node, Postgres, Redis, _running, directory, fill
 
-CONNECTIONS = (512, 1024, 2048)
+CONNECTIONS = (1024, 2048)
 ROUNDS = 3
 NODE_COUNT = 2
 WARM_UP_SECONDS = 3
@@ -64,15 +64,10 @@ def load(postgres, redis, name, connections, start, warm_up=WARM_UP_SECONDS):
     return result
 
 
-def best_of(title, run):
-    """The best of several numbers of connections, of those runs in which all parts took part."""
-    best = 0
-    for connections in CONNECTIONS:
-        result = run(connections)
-        show_load("%s, %d connections%s" % (title, connections, "" if result["is_whole"] else ", Redis given up"), result)
-        if result["is_whole"]:
-            best = max(best, result["holds_per_second"])
-    return best
+def counted(title, connections, result):
+    """Its rate, shown; nothing, if not all parts took part."""
+    show_load("%s, %d connections%s" % (title, connections, "" if result["is_whole"] else ", Redis given up"), result)
+    return result["holds_per_second"] if result["is_whole"] else 0
 
 
 def measure_order():
@@ -93,7 +88,10 @@ def measure_order():
     ratios = []
     for _ in range(ROUNDS):
         # In turns, for a machine that is shared is not the same from one minute to the next.
-        one, two = best_of("one node", alone), best_of("two nodes and Kafka", shared)
+        one, two = 0, 0
+        for connections in CONNECTIONS:
+            one = max(one, counted("one node", connections, alone(connections)))
+            two = max(two, counted("two nodes and Kafka", connections, shared(connections)))
         if one > 0 and two > 0:
             ratios.append(two / one)
             show("ratio", "%.2f" % ratios[-1], "of one node's rate")
