@@ -51,7 +51,7 @@ LONG = {
     "fault/postgres_way": 31, "fault/nodes_frozen": 28, "ops/alerts": 27, "web/follow": 27, "fault/outage": 25,
     "fault/redis_errors": 23, "fault/nodes_takeover": 21, "fault/redis": 21, "fault/redis_address": 19,
     "fault/nodes_postgres": 19, "fault/kill": 18, "api/stream": 17, "fault/store": 15, "postgres/walk": 13, "api/cli": 13,
-    "unit/http-timeouts": 13, "ops/backup": 12, "postgres/admin": 12, "tsan/stream": 150, "tsan/walk": 30,
+    "unit/order-kafka": 40, "unit/http-timeouts": 13, "ops/backup": 12, "postgres/admin": 12, "tsan/stream": 150, "tsan/walk": 30,
 }
 NODE_SECONDS = 10
 SIM_SECONDS = 6
