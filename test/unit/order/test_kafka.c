@@ -581,6 +581,7 @@ static void test_producer_that_fails_for_good_is_replaced(void **state)
     wait_for(node, (struct want){.commands = node->outcome_count[BROKER_STORED]});
     check_order(node, node->command_count);
     /* A dead letter is sent again by whoever comes after; once at least. */
+    wait_until(&node, 1, "the letters to be stored", is_idle, node);
     struct letters letters = {0};
     int64_t count;
     char why[512];
