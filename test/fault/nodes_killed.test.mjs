@@ -3,32 +3,12 @@
 // its keys. Nothing that was acknowledged is lost, and what it left behind is no harm.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { after, describe, it } from 'node:test';
 
+import { Session } from '../lib/postgres.mjs';
 import { Registry } from '../lib/redis.mjs';
 import { Scene } from '../lib/traffic.mjs';
 import { waitFor } from '../lib/wait.mjs';
-
-/** A psql that stays: what it is told to do, it does in one session. */
-class Session {
-  constructor(url) {
-    this.said = '';
-    this.child = spawn('psql', ['-X', '-q', '-A', '-t', '-d', url], { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.child.stdout.setEncoding('utf8').on('data', (text) => (this.said += text));
-  }
-
-  async do(sql) {
-    const mark = `done-${Math.random()}`;
-    this.child.stdin.write(`${sql}\n\\echo ${mark}\n`);
-    await waitFor(`psql: ${sql}`, () => this.said.includes(mark));
-  }
-
-  async end() {
-    this.child.stdin.end();
-    await new Promise((done) => this.child.on('close', done));
-  }
-}
 
 describe('a node killed', { concurrency: 3 }, () => {
   const scenes = [];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Kafka of a test's own. MockKafka is librdkafka's mock cluster, as a program beside the tested binary: there in no time,
 // but its topics must be made here, and its groups are slow to form. RealKafka is Apache Kafka (scripts/kafka), one broker or
-// three, which can be killed, frozen and started again. anyKafka() is the one that HOLDFAST_TEST_KAFKA asks for.
+// three, which can be killed, frozen and started again, and cut off from single nodes. anyKafka() is the one that
+// HOLDFAST_TEST_KAFKA asks for.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+import { KafkaProxy } from './kafka_proxy.mjs';
 import { binary } from './server.mjs';
 import { within } from './wait.mjs';
 
@@ -93,22 +95,43 @@ function kafkaScript(...words) {
 }
 
 export class RealKafka {
-  /** `properties`: more of the brokers' own. Throws KafkaSkipped where no Kafka can be had. */
-  static start({ brokers = 1, properties = {} } = {}) {
+  /** `properties`: more of the brokers' own; `behind`: proxies that listen. Throws KafkaSkipped where no Kafka can be had. */
+  static start({ brokers = 1, properties = {}, behind = [] } = {}) {
     const kafka = new RealKafka();
+    kafka.proxies = behind;
     mkdirSync(join(root, 'build/kafka'), { recursive: true });
     kafka.dir = mkdtempSync(join(root, 'build/kafka/cluster-'));
     kafka.brokers = brokers;
     running.add(kafka);
-    const result = kafkaScript('start', kafka.dir, brokers, ...Object.entries(properties).map(([name, value]) => `${name}=${value}`));
+    const words = [...behind.map((proxy) => `behind=${proxy.ports.join(',')}`), ...Object.entries(properties).map(([name, value]) => `${name}=${value}`)];
+    const result = kafkaScript('start', kafka.dir, brokers, ...words);
     if (result.status !== 0) {
       kafka.destroy();
       throw result.status === SKIPPED ? new KafkaSkipped(result.stderr) : new Error(`Kafka did not start: ${result.stderr}`);
     }
     kafka.url = result.stdout.trim();
+    const places = readFileSync(join(kafka.dir, 'behind'), 'utf8').split('\n');
+    for (const [index, proxy] of behind.entries()) proxy.targets = places[index].split(',').map(Number);
     kafka.secureUrl = readFileSync(join(kafka.dir, 'secure.url'), 'utf8').trim();
     kafka.propertiesFile = join(kafka.dir, 'client.properties');
     return kafka;
+  }
+
+  /** One whose nodes each have a proxy of their own before it. `query`: properties of the nodes' clients. */
+  static async behindProxies({ brokers = 1, nodes, query = '' }) {
+    const behind = [];
+    for (let i = 0; i < nodes; i++) behind.push(await KafkaProxy.listen(brokers, query));
+    try {
+      return RealKafka.start({ brokers, behind });
+    } catch (error) {
+      for (const proxy of behind) proxy.close();
+      throw error;
+    }
+  }
+
+  /** Where a node finds it. */
+  urlOf(index) {
+    return this.proxies[index]?.url ?? this.url;
   }
 
   run(...words) {
@@ -145,6 +168,7 @@ export class RealKafka {
 
   destroy() {
     running.delete(this);
+    for (const proxy of this.proxies) proxy.close();
     kafkaScript('stop', this.dir);
     rmSync(this.dir, { recursive: true, force: true });
   }

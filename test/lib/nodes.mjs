@@ -40,7 +40,7 @@ export class Nodes {
   /** The mock can make no topics: nodes have the names for which it has some. */
   orderArgs(index) {
     if (this.kafka === undefined) return [];
-    return ['--order', this.kafka.url, '--node-name', nodeName(index), ...(this.kafka.isMock ? ['--order-make-topics', 'off'] : [])];
+    return ['--order', this.kafka.urlOf?.(index) ?? this.kafka.url, '--node-name', nodeName(index), ...(this.kafka.isMock ? ['--order-make-topics', 'off'] : [])];
   }
 
   /** Waits until every partition is some live node's, and every live node has some. */

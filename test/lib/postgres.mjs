@@ -33,6 +33,26 @@ export function psql(url, sql) {
   return result.stdout.split('\n').filter((line) => line.length > 0).map((line) => line.split('|'));
 }
 
+/** A psql that stays: what it is told to do, it does in one session. */
+export class Session {
+  constructor(url) {
+    this.said = '';
+    this.child = spawn(program, ['-X', '-q', '-A', '-t', '-d', url], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child.stdout.setEncoding('utf8').on('data', (text) => (this.said += text));
+  }
+
+  async do(sql) {
+    const mark = `done-${Math.random()}`;
+    this.child.stdin.write(`${sql}\n\\echo ${mark}\n`);
+    await waitFor(`psql: ${sql}`, () => this.said.includes(mark));
+  }
+
+  async end() {
+    this.child.stdin.end();
+    await new Promise((done) => this.child.on('close', done));
+  }
+}
+
 /** A new, empty database on the server at `base` (a URL without a database); its URL. */
 export function makeDatabase(base) {
   const name = `test_${randomBytes(8).toString('hex')}`;

@@ -58,6 +58,7 @@ export class Traffic {
     this.holds = new Map(); // id → {seat, user, until, touched?, released?, ticket?}
     this.tickets = new Map(); // code → {seat, user, checkout}
     this.cancelled = new Set(); // checkouts
+    this.unclear = new Set(); // users who were never told whether a seat is theirs
     this.counts = new Map(); // 'action status code' → how often
     this.faults = [];
     this.times = []; // of answers: [when, took, action, status]
@@ -90,6 +91,11 @@ export class Traffic {
 
   report() {
     return [...this.counts].sort().map(([name, count]) => `${name}: ${count}`).join(', ');
+  }
+
+  /** Which answers said that something is wrong with the server itself. */
+  internalErrors() {
+    return [...this.counts.keys()].filter((name) => / 500/.test(name) && !name.includes('seat_reservation_failed'));
   }
 
   /** Asks until there is a clear answer; undefined when there never was one (then anything may be true). */
@@ -143,6 +149,7 @@ export class Traffic {
     for (let wanted = this.next() < 0.3 ? 2 : 1; wanted > 0; wanted--) {
       const seat = this.event.seats[Math.floor(this.next() * this.event.seats.length)];
       const answer = await this.ask('reserve', user, 'POST', `${this.event.path}/seats/${seat.seat_id}/reserve`, {});
+      if (answer === undefined || answer.status === 202) this.unclear.add(user.user);
       if (answer?.status !== 201 && answer?.status !== 200) continue;
       const data = answer.body.data;
       const known = this.holds.get(data.hold_id);
@@ -254,6 +261,12 @@ export class Traffic {
     assert.deepEqual(apart, [], 'seats whose state has no hold or ticket behind it');
   }
 
+  /** Holds of which nobody was told, though everything that was asked was answered: done twice, or after a refusal. */
+  untold() {
+    return this.nodes.select(`SELECT id, seat_id, user_id FROM seat_holds WHERE event_id = '${this.event.id}'`)
+      .filter(([id, , user]) => !this.holds.has(id) && !this.unclear.has(user));
+  }
+
   /** Nothing is kept beyond promise 3: holds that are past their time and their grace by `slackSeconds`. */
   stuck(slackSeconds) {
     return this.nodes.select(`
@@ -266,6 +279,8 @@ export class Traffic {
 
 /** Holds of the busy event: short, so that many of them run out while there is trouble. */
 const BUSY_POLICY = { hold_ttl_seconds: 4, release_grace_seconds: 1, checkout_extension_seconds: 4, hold_max_seconds: 60 };
+
+const BUSY_LAYOUT = layoutOf(block('A', 1, [30, 24, 30, 30]), block('B', 2, [9, 12]));
 
 /**
  * Where trouble takes place: a PostgreSQL, a Redis (unless `warm` is false) and nodes on them; and for each test a busy
@@ -306,8 +321,7 @@ export class Scene {
   }
 
   /** `trouble(traffic)` happens while buyers come and go; afterwards everything must be in order by itself. */
-  async play(trouble, { buyers = 10, seed = 7, fates, noFailures = false } = {}) {
-    const layout = layoutOf(block('A', 1, [30, 24, 30, 30]), block('B', 2, [9, 12]));
+  async play(trouble, { buyers = 10, seed = 7, fates, noFailures = false, layout = BUSY_LAYOUT } = {}) {
     this.busy = await this.organization.event({ policy: BUSY_POLICY, layout });
     this.quiet = await this.organization.event({ layout: layoutOf(block('C', 1, [12])) });
     const owner = this.organization.buyer();
