@@ -152,7 +152,9 @@ describe('a node cut off from Kafka', REAL_ONLY, () => {
     else for (const answer of heard) assert.ok([404, 503].includes(answer.status), answer.text);
     assert.deepEqual(statesOf(what), good.length > 0 ? what.after : what.before, `not as was said: ${what.answer.text}`);
     const again = await answerOf(what, OTHERS[0]);
-    assert.equal(again.status, what.success, `repeated: ${again.text}`);
+    // Without a key it is another request: for a seat that is one's own already, if the first was done.
+    const expected = good.length > 0 && what.key === undefined ? 200 : what.success;
+    assert.equal(again.status, expected, `repeated: ${again.text}`);
     assert.deepEqual(statesOf(what), what.after);
   };
 
