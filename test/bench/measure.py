@@ -9,13 +9,11 @@ import threading
 
 from at_once import measure_expiry, measure_race
 from order import measure_order
-from report import SECONDS, show, show_load, thousands
+from report import ROUNDS, SECONDS, show, show_load, thousands
 from scale import measure_scale
 from servers import ROOT, Node, Postgres, Redis, fill, run
 from sizes import measure_memory, measure_start
 from under_load import measure_connections, measure_nodes, measure_occupancy, measure_streams
-
-ROUNDS = 3
 
 
 def embedded(connections):
@@ -29,7 +27,6 @@ def measure_holds():
     """Embedded: durable holds a second over HTTP, the better of 256 and 512 connections, and redis-benchmark SET."""
     redis, ratios = Redis(), []
     for _ in range(ROUNDS):
-        # In turns, for a machine that is shared is not the same from one minute to the next.
         sets = redis.benchmark_set()
         ratios.append(max(embedded(connections) for connections in (256, 512)) / sets)
         show("redis-benchmark SET", thousands(sets), "SETs/s", "%.2f holds for one" % ratios[-1])

@@ -6,11 +6,10 @@ import statistics
 import subprocess
 import time
 
-from report import SECONDS, show, show_load
+from report import ROUNDS, SECONDS, show, show_load
 from servers import ROOT, Node, Postgres, Redis, _running, directory, fill
 
 CONNECTIONS = (1024, 2048)
-ROUNDS = 3
 NODE_COUNT = 2
 WARM_UP_SECONDS = 3
 JAVA_SECONDS = 12  # which is slow until it has seen for a while what it is to do
@@ -87,7 +86,6 @@ def measure_order():
     shared(CONNECTIONS[-1], warm_up=JAVA_SECONDS)
     ratios = []
     for _ in range(ROUNDS):
-        # In turns, for a machine that is shared is not the same from one minute to the next.
         one, two = 0, 0
         for connections in CONNECTIONS:
             one = max(one, counted("one node", connections, alone(connections)))

@@ -9,6 +9,7 @@ def size(name, default):
 
 
 SECONDS = size("SECONDS", 10)
+ROUNDS = 3  # of measurements in turns, for a machine that is shared is not the same from one minute to the next
 
 
 def show(name, value, unit="", note=""):

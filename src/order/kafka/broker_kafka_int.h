@@ -153,9 +153,9 @@ void kafka_group_close(struct broker_kafka *broker);
 
 /* commits.c */
 void kafka_commit(struct broker *base, const char *topic, int32_t partition, int64_t next_offset);
-/* What is to be committed, of all partitions, or of those in the list. */
 void kafka_commit_forget(struct broker_kafka *broker,
                          struct kafka_partition *partition); /* offsets begin again */
+/* What is to be committed, of all partitions, or of those in the list. */
 void kafka_commit_send(struct broker_kafka *broker, const rd_kafka_topic_partition_list_t *only);
 void kafka_on_commit(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets,
                      void *opaque);

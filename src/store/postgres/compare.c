@@ -5,8 +5,8 @@
  * partitions in orders.c.
  *
  * Invariants: (1) nothing of a unit is written before all that it expects was
- * found so and locked. Keys, and partitions, users and deliveries that are new,
- * are taken by inserting them; a unit that does not get to write gives them back.
+ * found so and locked. Keys that somebody may have, and partitions, users and
+ * deliveries that are new, are taken by inserting them; a unit that does not get to write gives them back.
  * (2) UNIT_MISSED sets `missed` where something was not as expected, and fills
  * `current` of all its seats; a seat that somebody else has locked is missed
  * with the row that can be seen.

@@ -4,8 +4,8 @@
  * here.
  *
  * Invariants: (1) a writing connection is in WAL mode with synchronous=FULL: a
- * commit that returned is on the disk. (2) Checkpoints are made by the writer
- * alone, when it chooses. (3) A statement that was run is reset, so that it
+ * commit that returned is on the disk. (2) Checkpoints are made when the writer
+ * chooses: see checkpoint.c. (3) A statement that was run is reset, so that it
  * holds no lock. (4) One thread uses a connection.
  *
  * It deliberately maps no file into memory: there an I/O error is a signal

@@ -12,8 +12,9 @@
  * the commit counts, and what could not be written is dropped. What is still
  * gathered when the file is closed is of no commit, and is dropped too.
  *
- * Used by the writing connection alone; every other file, and every other
- * connection, has the system's own layer. */
+ * Used by connections that write: the writer's, and the copier's, which only
+ * reads the log. Every other file, and every other connection, has the system's
+ * own layer. */
 #include "store/sqlite/log_file.h"
 
 #include <pthread.h>
