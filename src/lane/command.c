@@ -8,6 +8,7 @@ void command_init(struct command *command, enum command_kind kind, struct arena 
 {
     *command = (struct command){.kind = kind, .arena = arena};
     list_init(&command->node);
+    list_init(&command->line_node);
 }
 
 void command_arrives(struct command *command)
@@ -21,6 +22,10 @@ void command_arrives(struct command *command)
     command->avoided = NULL;
     command->avoid_count = 0;
     command->counted = false;
+    list_init(&command->line_node);
+    command->has_begun = false;
+    command->is_uncalled = false;
+    command->came_number = 0;
     command->lane_state = NULL;
 }
 

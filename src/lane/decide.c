@@ -60,6 +60,23 @@ static enum decision refuse_past_deadline(struct lane *lane, struct command *com
     return DECIDED;
 }
 
+static enum decision decide_here(struct lane *lane, struct command *command)
+{
+    if (command->has_key) {
+        bool fresh;
+        enum decision decision = key_check(lane, command, &fresh);
+        if (decision == DEFERRED)
+            line_leave(lane, command); /* it was answered before, or is being answered */
+        if (!fresh)
+            return decision;
+    }
+    if (line_must_wait(lane, command))
+        return LOOKING_UP;
+    if (is_past_its_deadline(lane, command))
+        return refuse_past_deadline(lane, command);
+    return functions[command->kind](lane, command);
+}
+
 enum decision decide(struct lane *lane, struct command *command)
 {
     CHECK(command->kind < COMMAND_KIND_COUNT);
@@ -71,13 +88,8 @@ enum decision decide(struct lane *lane, struct command *command)
         if (!is_here)
             return decision;
     }
-    if (command->has_key) {
-        bool fresh;
-        enum decision decision = key_check(lane, command, &fresh);
-        if (!fresh)
-            return decision;
-    }
-    if (is_past_its_deadline(lane, command))
-        return refuse_past_deadline(lane, command);
-    return functions[command->kind](lane, command);
+    enum decision decision = decide_here(lane, command);
+    if (decision != DECIDED)
+        line_join(command);
+    return decision;
 }

@@ -203,6 +203,7 @@ void lane_reply(struct lane *lane, struct command *command)
 {
     if (command->has_key)
         key_done(lane, command);
+    line_leave(lane, command);
     histogram_observe(HISTOGRAM_COMMAND_SECONDS, (double)(clock_monotonic_us() - command->arrived_us) / 1e6);
     list_init(&command->node);
     command->on_done(command);

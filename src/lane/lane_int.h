@@ -19,7 +19,7 @@
 enum decision {
     DECIDED,   /* answered, or in the batch: the lane will answer it */
     DEFERRED,  /* rests on something uncommitted: look again after a commit */
-    LOOKING_UP /* the store was asked for something that is not in memory */
+    LOOKING_UP /* the store was asked for something that is not in memory; or it stands in line (line.c) */
 };
 
 struct lane_batch {
@@ -214,6 +214,12 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh);
 void key_done(struct lane *lane, struct command *command);
 struct key_write *key_write(struct step *step, struct command *command);
+
+/* ---- line.c: the order of a partition's commands; others have none, and never wait ---- */
+void line_join(struct command *command); /* it cannot be decided yet: nobody passes it */
+/* True: somebody is in front. It is looked at again when they have gone. */
+bool line_must_wait(struct lane *lane, struct command *command);
+void line_leave(struct lane *lane, struct command *command); /* it is decided, or not in anybody's way */
 
 /* ---- lookup.c ---- */
 /* The finished lookup, or NULL: then it was started and the caller returns LOOKING_UP. */

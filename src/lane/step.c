@@ -334,6 +334,8 @@ static void step_fence(struct step *step)
 void step_submit(struct step *step)
 {
     step_fence(step);
+    if (step->command != NULL)
+        line_leave(step->batch->lane, step->command);
     if (step->command != NULL && step->command->has_key && !step->waits_for_payment && step->job == NULL)
         step->unit.key = key_write(step, step->command);
     for (struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {

@@ -16,6 +16,7 @@ enum {
         512 * 1024,      /* with its headers it must fit into a message: its beginning tells enough */
     FULL_RETRY_MS = 10,  /* until there is room for a dead letter */
     GIVE_COUNT_MAX = 64, /* a partition's commands to the lane at a time: others have some too */
+    LINE_COUNT_MAX = ORDER_TAKEN_COUNT_MAX / 8,
 };
 
 void owner_init(struct shared *shared)
@@ -32,6 +33,7 @@ void owner_stop(struct shared *shared)
         struct list *running;
         while ((running = list_pop(&partition->running)) != NULL)
             taken_free(CONTAINER_OF(running, struct taken, node));
+        list_init(&partition->fence.line); /* they stood there */
         partition_destroy(partition);
     }
     arena_deinit(&shared->owner.claiming.batch.arena);
@@ -268,6 +270,9 @@ static bool give_next(struct shared *shared, struct partition *partition)
 static bool may_give(const struct shared *shared, const struct partition *partition)
 {
     if (partition->state != PARTITION_OPEN || partition->waiting_count == 0 || shared->is_leaving)
+        return false;
+    /* If they stand in line there, more would only take the place of other partitions' commands. */
+    if (!list_empty(&partition->fence.line) && partition->running_count >= LINE_COUNT_MAX)
         return false;
     /* After a failure all of it comes back first, and is tried again in its order. */
     return partition->retry_at_ms == 0 ||

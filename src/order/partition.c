@@ -15,6 +15,7 @@ struct partition *partition_create(struct shared *shared, const char *topic, int
     partition->shared = shared;
     partition->fence.topic = topic;
     partition->fence.partition = number;
+    list_init(&partition->fence.line);
     list_init(&partition->waiting);
     list_init(&partition->running);
     arena_init(&partition->arena);
@@ -26,6 +27,7 @@ struct partition *partition_create(struct shared *shared, const char *topic, int
 void partition_destroy(struct partition *partition)
 {
     CHECK(list_empty(&partition->running));
+    CHECK(list_empty(&partition->fence.line));
     partition_drop_waiting(partition);
     list_remove(&partition->node);
     arena_deinit(&partition->arena);

@@ -45,6 +45,12 @@ describe('nodes that share the work', () => {
     return seat;
   };
 
+  /** What a 202 comes to, asked for at that node; any other answer is one. */
+  const settled = (index, caller, answer) => waitFor(`the answer at ${answer.headers.location}`, async () => {
+    const later = answer.status === 202 ? await at(index, caller).get(answer.headers.location) : answer;
+    return later.status === 202 ? undefined : later;
+  }, 60000, 100);
+
   it('decide each block at one of them, and every node is asked and decides', async () => {
     const before = await Promise.all(scene.nodes.list.map((node) => metric(node, 'holdfast_order_taken_total')));
     for (let i = 0; i < 24; i++) {
@@ -126,6 +132,44 @@ describe('nodes that share the work', () => {
     assert.equal(scene.activeHolds(event).filter((hold) => hold.seat === seat.seat_id).length, 1);
   });
 
+  it('decide what a block is asked for in the order in which it was sent, whoever has a key that must be looked for', async () => {
+    const FROZEN = 2;
+    const takenBy = (index) => metric(scene.nodes.list[index], 'holdfast_order_taken_total');
+    const isOfFrozen = async (name) => {
+      const before = await takenBy(FROZEN);
+      ok(await event.reserve(at(0, person()), seatOf((one) => one.block === name)), 201);
+      return (await takenBy(FROZEN)) > before;
+    };
+    let name;
+    for (const one of BLOCKS) name ??= (await isOfFrozen(one)) ? one : undefined;
+    const [owner, first, second, third] = Array.from({ length: 4 }, person);
+    const [contested, given] = [0, 1].map(() => seatOf((one) => one.block === name));
+    const hold = ok(await event.reserve(at(0, owner), given), 201);
+    const reserve = (buyer, seat, key) => () => event.reserve(at(0, buyer), seat, {}, { key, limitMs: 20000 });
+    const release = (key) => () => at(0, owner).del(`/api/holds/${hold.hold_id}`, { key, limitMs: 20000 });
+    const asked = [
+      [first, reserve(first, contested, uuid()), 201],
+      [second, reserve(second, contested), 409],
+      [third, reserve(third, contested, uuid()), 409],
+      [first, reserve(first, given, uuid()), 409],
+      [owner, release(uuid()), 200],
+      [second, reserve(second, given), 201],
+    ];
+    const answers = [];
+    scene.nodes.freeze(FROZEN);
+    try {
+      for (const [, ask] of asked) {
+        const sent = await metric(scene.nodes.list[0], 'holdfast_order_sent_total');
+        answers.push(ask());
+        await waitFor('Kafka to have it', async () => (await metric(scene.nodes.list[0], 'holdfast_order_sent_total')) > sent);
+      }
+    } finally {
+      scene.nodes.thaw(FROZEN);
+    }
+    const told = await Promise.all(answers.map(async (answer, i) => settled(0, asked[i][0], await answer)));
+    assert.deepEqual(told.map((answer) => answer.status), asked.map(([, , status]) => status));
+  });
+
   it('say 202 while the node that decides is frozen, and the answer later: by GET on any node, and on the stream', REAL_ONLY, async () => {
     const buyer = person();
     scene.nodes.freeze(2);
@@ -145,15 +189,12 @@ describe('nodes that share the work', () => {
       assert.equal((await at(1, buyer).get(pending.headers.location)).status, 202);
       assert.equal((await at(1, person()).get('/api/commands/018f7f4e-6a5b-7c3d-9e2f-0a1b2c3d4e01')).status, 404);
       // Its partitions go to the others after a while, and what waited is decided there.
-      const settled = await waitFor('the answer', async () => {
-        const answer = await at(1, buyer).get(pending.headers.location);
-        return answer.status === 202 ? undefined : answer;
-      }, 60000, 100);
-      assert.equal(settled.status, 201, settled.text);
+      const answer = await settled(1, buyer, pending);
+      assert.equal(answer.status, 201, answer.text);
       const news = await stream.waitEvent('command_settled', (said) => said.location === pending.headers.location);
       assert.equal(news.json.status, 201);
-      assert.deepEqual(news.json.hold_ids, [settled.body.data.hold_id]);
-      assert.equal((await at(0, buyer).get(pending.headers.location)).body.data.hold_id, settled.body.data.hold_id);
+      assert.deepEqual(news.json.hold_ids, [answer.body.data.hold_id]);
+      assert.equal((await at(0, buyer).get(pending.headers.location)).body.data.hold_id, answer.body.data.hold_id);
       assert.equal((await at(1, person()).get(pending.headers.location)).status, 404, 'it is nobody else’s');
     } finally {
       scene.nodes.thaw(2);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Commands of one partition are decided in their order, whoever of them must ask
+ * the store first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "stage.h"
+
+static struct order_fence fences[2];
+
+static void claimed(struct store_batch *batch)
+{
+    assert_int_equal(batch->outcome, STORE_COMMITTED);
+    *(bool *)batch->context = true;
+}
+
+/* The partition is this node's, as claim.c would make it. */
+static void claim(struct stage *stage, struct order_fence *fence, int32_t partition)
+{
+    bool is_done = false;
+    *fence = (struct order_fence){.topic = "commands", .partition = partition, .epoch = 1};
+    list_init(&fence->line);
+    struct order_claim row = {
+        .row = {.topic = fence->topic, .partition = partition, .epoch = 1, .node = stage->admin_id}};
+    struct store_unit unit = {.order_claims = &row};
+    struct store_batch batch = {
+        .id = uuid_make(&stage->rng, stage->now_ms), .unit_count = 1, .on_done = claimed, .context = &is_done};
+    arena_init(&batch.arena);
+    list_init(&batch.node);
+    list_init(&batch.units);
+    list_append(&batch.units, &unit.node);
+    assert_int_equal(store_submit(stage->store, &batch), ERR_OK);
+    stage_pass(stage, 20);
+    assert_true(is_done);
+    arena_deinit(&batch.arena);
+}
+
+static int setup(void **state)
+{
+    if (stage_setup(state) != 0)
+        return -1;
+    for (int32_t i = 0; i < 2; i++)
+        claim(*state, &fences[i], i);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (int i = 0; i < 2; i++)
+        assert_true(list_empty(&fences[i].line));
+    stage_check_rest(*state);
+    return stage_teardown(state);
+}
+
+/* It comes from the broker. Key 0: nobody gave it one, and it cannot have come before. */
+static void take(struct ask *ask, int partition, uint8_t key)
+{
+    static uint32_t made;
+    ask_key(ask, key, 1);
+    if (key == 0)
+        memcpy(ask->command.key, &(uint32_t){++made}, sizeof(made));
+    ask->command.sent = (struct sent){.is_taken = true, .is_key_made = key == 0, .fence = &fences[partition]};
+    ask->stage->waiting_count++;
+    lane_take(ask->stage->lane, &ask->command);
+}
+
+static struct ask *take_seat(struct stage *stage, int user, int32_t seat, int partition, uint8_t key)
+{
+    struct ask *ask = ask_seat(stage, user, seat);
+    take(ask, partition, key);
+    return ask;
+}
+
+static void test_one_that_asks_for_its_key_is_not_passed(void **state)
+{
+    struct stage *stage = *state;
+    struct ask *first = take_seat(stage, 0, 3, 0, 1), *second = take_seat(stage, 1, 3, 0, 0);
+    stage_finish(stage);
+    assert_int_equal(first->command.result.err, ERR_OK);
+    assert_int_equal(second->command.result.err, ERR_SEAT_HELD);
+}
+
+static void test_one_that_waits_for_a_commit_is_not_passed(void **state)
+{
+    struct stage *stage = *state;
+    struct uuid held = stage_hold(stage, 2, 3);
+    struct ask *release = ask_id(stage, COMMAND_HOLD_RELEASE, 2, &held);
+    struct ask *both = ask_seats(stage, 0, (int32_t[]){3, 4}, 2);
+    take(release, 0, 0);
+    take(both, 0, 0);
+    struct ask *one = take_seat(stage, 1, 4, 0, 0);
+    stage_finish(stage);
+    assert_int_equal(release->command.result.err, ERR_OK);
+    assert_int_equal(both->command.result.err, ERR_OK);
+    assert_int_equal(one->command.result.err, ERR_SEAT_HELD);
+}
+
+static void test_those_of_another_partition_do_not_wait(void **state)
+{
+    struct stage *stage = *state;
+    struct ask *first = take_seat(stage, 0, 3, 0, 1), *other = take_seat(stage, 1, 3, 1, 0);
+    stage_finish(stage);
+    assert_int_equal(first->command.result.err, ERR_SEAT_HELD);
+    assert_int_equal(other->command.result.err, ERR_OK);
+}
+
+static void test_one_that_came_again_is_not_in_the_way_of_others(void **state)
+{
+    struct stage *stage = *state;
+    struct ask *first = take_seat(stage, 0, 3, 0, 1);
+    stage_finish(stage);
+    struct ask *again = take_seat(stage, 0, 3, 0, 1), *behind = take_seat(stage, 1, 4, 0, 0);
+    stage_finish(stage);
+    assert_int_equal(again->command.result.err, ERR_OK);
+    assert_memory_equal(&again->command.result.holds[0].row.id, &first->command.result.holds[0].row.id,
+                        sizeof(struct uuid));
+    assert_int_equal(behind->command.result.err, ERR_OK);
+}
+
+static void test_a_question_that_fails_lets_the_others_go_on(void **state)
+{
+    struct stage *stage = *state;
+    stage_faults(stage, (struct sim_faults){.lookup_fail = 1000});
+    struct ask *first = take_seat(stage, 0, 3, 0, 1), *second = take_seat(stage, 1, 3, 0, 0);
+    struct ask *third = take_seat(stage, 2, 3, 0, 2);
+    stage_turn(stage);
+    stage->now_ms++;
+    stage_turn(stage);
+    assert_int_equal(first->command.result.err, ERR_STORE_UNAVAILABLE);
+    assert_int_equal(third->command.result.err, ERR_STORE_UNAVAILABLE);
+    stage_calm(stage);
+    stage_finish(stage);
+    assert_int_equal(second->command.result.err, ERR_OK);
+}
+
+static void test_the_first_of_many_gets_the_seat_however_long_each_must_ask(void **state)
+{
+    struct stage *stage = *state;
+    stage_faults(stage, (struct sim_faults){.delay_ms_max = 50});
+    uint8_t key = 0;
+    for (int round = 0; round < 30; round++) {
+        struct ask *asks[STAGE_USER_COUNT];
+        for (int i = 0; i < STAGE_USER_COUNT; i++) {
+            asks[i] = take_seat(stage, i, 3, 0, rng_below(&stage->rng, 2) == 0 ? ++key : 0);
+            if (i % 3 == 0)
+                stage_turn(stage);
+        }
+        stage_finish(stage);
+        assert_int_equal(asks[0]->command.result.err, ERR_OK);
+        for (int i = 1; i < STAGE_USER_COUNT; i++)
+            assert_int_not_equal(asks[i]->command.result.err, ERR_OK);
+        assert_int_equal(
+            stage_do(ask_id(stage, COMMAND_HOLD_RELEASE, 0, &asks[0]->command.result.holds[0].row.id)), ERR_OK);
+    }
+    stage_calm(stage);
+    stage_pass(stage, 3000);
+}
+
+int main(void)
+{
+#define IN_LINE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        IN_LINE(test_one_that_asks_for_its_key_is_not_passed),
+        IN_LINE(test_one_that_waits_for_a_commit_is_not_passed),
+        IN_LINE(test_those_of_another_partition_do_not_wait),
+        IN_LINE(test_one_that_came_again_is_not_in_the_way_of_others),
+        IN_LINE(test_a_question_that_fails_lets_the_others_go_on),
+        IN_LINE(test_the_first_of_many_gets_the_seat_however_long_each_must_ask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
