@@ -331,6 +331,10 @@ static void step_finish(struct lane *lane, struct step *step, const struct store
         step_key_taken(lane, step);
         break;
     case UNIT_BAD:
+        if (step->command != NULL && step_names_its_hold(step) && !step->command->sent.may_be_again) {
+            step_key_taken(lane, step); /* as if its key were there: was it done before after all? */
+            break;
+        }
         counter_add(COUNTER_STORE_BAD_UNITS, 1);
         log_write(LOG_ERROR, "the store refused a command's data", "\"kind\":%d",
                   step->command != NULL ? (int)step->command->kind : -1);

@@ -286,6 +286,8 @@ struct strange_lock {
 
 struct strange_lock *command_strange_lock(const struct command *command, const struct uuid *hold_id);
 
+/* The hold that it makes has its id. So that it was done can be seen there, and no key need be written for it. */
+bool command_names_its_hold(const struct command *command);
 /* Is it decided by the node that has its block, if several share the work? */
 bool command_can_be_sent(enum command_kind kind);
 void command_arrives(struct command *command); /* the lane's own fields, before it decides */

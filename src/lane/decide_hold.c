@@ -160,7 +160,8 @@ static void grant_seat(struct request *request, struct step *step, const struct 
     struct hold_row row = {
         .org_id = event->row.org_id,
         .event_id = event->row.id,
-        .id = lane_make_id(request->lane),
+        .id = command_names_its_hold(request->command) ? request->command->sent.id
+                                                       : lane_make_id(request->lane),
         .seat_id = event->map->seat_ids[choice->index],
         .user_id = *request->user_id,
         .cart_token = cart_token,
@@ -309,7 +310,9 @@ static enum decision answer_mine(struct request *request)
         hot_hold_row(request->event->seats[index].hold, &row);
         answer_add_hold(command, request->event, index, &row, request->count);
     }
-    command->result.status = 200;
+    /* It may be this very command's, by a try whose outcome was unknown. */
+    bool is_its_own = uuid_equal(&command->result.holds[0].row.id, &command->sent.id);
+    command->result.status = is_its_own ? 201 : 200;
     counter_add(COUNTER_DECIDED_HOT, 1);
     return lane_answer(request->lane, command, ERR_OK);
 }

@@ -3,7 +3,11 @@
  * there was one; otherwise its key is written in its own transaction, with the
  * ids and codes of its answer. Keys under way are in memory: a second command
  * with the same key meanwhile is refused. Answers of 5xx and 202 are not kept:
- * the first may go better next time, the second is not final. */
+ * the first may go better next time, the second is not final.
+ *
+ * A command that came through a broker without a key has one made of its id, so
+ * that it is known if it comes again. Most of them are granted one seat: then the
+ * hold itself has the command's id, which says as much as a key would. */
 #include <string.h>
 
 #include "base/metrics.h"
@@ -74,11 +78,11 @@ static bool may_see(const struct command *command)
            uuid_equal(&result->for_user_id, &command->actor.user_id);
 }
 
-enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size)
+/* Its result was read, or not all of it could be. */
+static enum decision answer_first(struct lane *lane, struct command *command, bool is_whole)
 {
     bool is_read = true;
-    command->result = (struct result){.now_ms = lane->now_ms};
-    if (!result_unpack(lane, command, data, size)) {
+    if (!is_whole) {
         /* Another node knows an event, or its seats, that this one does not know yet. */
         if (!follow_is_fresh(lane, command))
             return DEFERRED;
@@ -104,6 +108,46 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
     }
     lane_reply(lane, command);
     return DECIDED;
+}
+
+enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size)
+{
+    command->result = (struct result){.now_ms = lane->now_ms};
+    bool is_whole = result_unpack(lane, command, data, size);
+    return answer_first(lane, command, is_whole);
+}
+
+/* It cannot be known now whether it was answered before. */
+static enum decision refuse_unread(struct lane *lane, struct command *command)
+{
+    command->result =
+        (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+    lane_reply(lane, command);
+    return DECIDED;
+}
+
+static enum decision answer_granted(struct lane *lane, struct command *command,
+                                    const struct store_lookup *lookup)
+{
+    if (!knows_what_was_answered(lane, command))
+        return DEFERRED;
+    command->result = (struct result){.now_ms = lane->now_ms};
+    bool is_whole = result_of_hold(lane, command, &lookup->holds[0]);
+    return answer_first(lane, command, is_whole);
+}
+
+bool answer_by_hold(struct lane *lane, struct command *command, enum decision *decision)
+{
+    const struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_HOLD, &command->sent.id);
+    if (lookup == NULL)
+        *decision = LOOKING_UP;
+    else if (lookup->err != ERR_OK)
+        *decision = refuse_unread(lane, command);
+    else if (lookup->found)
+        *decision = answer_granted(lane, command, lookup);
+    else
+        return false;
+    return true;
 }
 
 static enum decision answer_kept(struct lane *lane, struct command *command,
@@ -150,15 +194,14 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     *fresh = is_new(command);
     if (*fresh)
         return DECIDED;
+    enum decision decision;
+    if (command_names_its_hold(command) && answer_by_hold(lane, command, &decision))
+        return decision;
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);
     if (lookup == NULL)
         return LOOKING_UP;
-    if (lookup->err != ERR_OK) {
-        command->result =
-            (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-        lane_reply(lane, command);
-        return DECIDED;
-    }
+    if (lookup->err != ERR_OK)
+        return refuse_unread(lane, command);
     if (lookup->found)
         return answer_kept(lane, command, lookup);
     *fresh = true;

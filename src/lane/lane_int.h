@@ -211,6 +211,8 @@ enum decision decide_answer_get(struct lane *lane, struct command *command);
 /* ---- keys.c: a command with an Idempotency-Key ---- */
 /* Answers with a result that was packed, here or elsewhere. */
 enum decision answer_packed(struct lane *lane, struct command *command, const void *data, size_t size);
+/* Was it granted a hold, which then has its id? True: `decision` is what came of asking. False: there is none. */
+bool answer_by_hold(struct lane *lane, struct command *command, enum decision *decision);
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh);
 void key_done(struct lane *lane, struct command *command);
 struct key_write *key_write(struct step *step, struct command *command);
@@ -250,6 +252,7 @@ void step_pend_block(struct step *step, struct hot_event *event, int32_t block, 
 void step_touch_event(struct step *step, struct hot_event *event);
 const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
 struct arena *step_arena(struct step *step);
+bool step_names_its_hold(const struct step *step); /* its command was granted a hold with its own id */
 void step_submit(struct step *step); /* marks what it touches; it will be written */
 /* HOLD_BEST looks elsewhere next time; false for others, and if it did so already. */
 bool step_avoid_seat(struct step *step, const struct uuid *seat_id);
@@ -404,6 +407,8 @@ void news_command(struct lane *lane, const struct command *command);
 
 /* ---- result.c: results as kept with an Idempotency-Key ---- */
 const void *result_pack(const struct command *command, struct arena *arena, size_t *size);
+/* The answer to the command that made a hold of its own id. */
+bool result_of_hold(struct lane *lane, struct command *command, const struct hold_row *row);
 bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size);
 
 /* ---- load.c ---- */

@@ -196,6 +196,27 @@ static bool unpack_asker(struct result *result, struct bytes *reader)
     return true;
 }
 
+bool result_of_hold(struct lane *lane, struct command *command, const struct hold_row *row)
+{
+    struct hot_event *event = hot_event(lane->hot, &row->org_id, &row->event_id);
+    int32_t index = event != NULL && event->map != NULL ? seatmap_find(event->map, &row->seat_id) : -1;
+    if (index < 0)
+        return false;
+    struct hold_row first = *row; /* as it was when it was answered */
+    first.state = HOLD_ACTIVE;
+    first.reason = END_NONE;
+    first.ended_ms = 0;
+    first.checkout_id = (struct uuid){0};
+    first.notes = NULL;
+    answer_add_hold(command, event, index, &first, 1);
+    struct result *result = &command->result;
+    result->status = 201;
+    result->now_ms = row->created_ms;
+    result->kind = COMMAND_HOLD_SEATS;
+    result->user_id = result->for_user_id = row->user_id;
+    return true;
+}
+
 bool result_unpack(struct lane *lane, struct command *command, const void *data, size_t size)
 {
     struct bytes reader = {.data = data, .left = size};

@@ -331,12 +331,21 @@ static void step_fence(struct step *step)
     step->unit.order_checks = check;
 }
 
+bool step_names_its_hold(const struct step *step)
+{
+    const struct hold_write *hold = step->unit.holds;
+    while (hold != NULL && !hold->insert)
+        hold = hold->next;
+    return hold != NULL && command_names_its_hold(step->command);
+}
+
 void step_submit(struct step *step)
 {
     step_fence(step);
     if (step->command != NULL)
         line_leave(step->batch->lane, step->command);
-    if (step->command != NULL && step->command->has_key && !step->waits_for_payment && step->job == NULL)
+    if (step->command != NULL && step->command->has_key && !step->waits_for_payment && step->job == NULL &&
+        !step_names_its_hold(step))
         step->unit.key = key_write(step, step->command);
     for (struct checkout_write *write = step->unit.checkouts; write != NULL; write = write->next) {
         const struct step_checkout *own = CONTAINER_OF(write, struct step_checkout, write);

@@ -53,7 +53,7 @@ struct mail {         /* a letter's other side */
     struct said answer;
     bool is_refused_5xx; /* its caller was told that nothing was done */
     bool is_done;        /* it was answered, wherever that answer went */
-    bool was_kept;       /* its key is in the store */
+    bool was_kept;       /* its key is in the store, or the hold that has its id */
     bool is_sender_gone; /* nobody waits for an answer */
     int64_t epoch;       /* the highest under which it was written */
 };
@@ -155,10 +155,23 @@ int64_t letters_basket(const char *cart)
 
 static enum err (*submit_unwatched)(struct store *store, struct store_batch *batch);
 
+/* Whose command this writes: the one whose key it has, or that has made a hold of its own id. */
+static struct letter *letter_of(const struct store_unit *unit)
+{
+    if (unit->key != NULL) {
+        struct uuid key = half(unit->key->key);
+        return map_get(&watched->letters_by_key, &key);
+    }
+    for (const struct hold_write *hold = unit->holds; hold != NULL; hold = hold->next) {
+        if (hold->insert)
+            return map_get(&watched->letters, &hold->row.id);
+    }
+    return NULL;
+}
+
 static void check_unit(const struct store_unit *unit)
 {
-    struct uuid key = half(unit->key->key);
-    struct letter *letter = map_get(&watched->letters_by_key, &key);
+    struct letter *letter = letter_of(unit);
     if (letter == NULL)
         return;
     struct mail *mail = letter->model;
@@ -178,9 +191,7 @@ static void check_unit(const struct store_unit *unit)
 static enum err submit_watched(struct store *store, struct store_batch *batch)
 {
     LIST_FOR_EACH(node, &batch->units) {
-        const struct store_unit *unit = CONTAINER_OF(node, struct store_unit, node);
-        if (unit->key != NULL)
-            check_unit(unit);
+        check_unit(CONTAINER_OF(node, struct store_unit, node));
     }
     return submit_unwatched(store, batch);
 }
@@ -319,6 +330,17 @@ static const struct sim_key *kept_of(struct world *world, const struct mail *mai
     return sim_find_key(tables, &mail->actor.org_id, mail->key, world->now_ms);
 }
 
+/* Granted one seat, it has no key in the store: the hold has its id. */
+static const struct sim_hold *granted_to(struct world *world, const struct mail *mail)
+{
+    return mail->is_key_made ? world_hold(world, &mail->letter->id) : NULL;
+}
+
+static bool can_be_asked_for(struct world *world, const struct mail *mail)
+{
+    return kept_of(world, mail) != NULL || granted_to(world, mail) != NULL;
+}
+
 bool letters_told(struct world *world, const struct command *command)
 {
     struct letter *letter = map_get(&world->letters, &command->sent.id);
@@ -339,7 +361,7 @@ bool letters_told(struct world *world, const struct command *command)
         return false;
     }
     if (result->err == ERR_COMMAND_NOT_FOUND) {
-        if (world->at_rest && kept_of(world, mail) != NULL)
+        if (world->at_rest && can_be_asked_for(world, mail))
             mail_fail(world, mail, "a command was not found that was done");
         return false;
     }
@@ -364,7 +386,7 @@ static bool is_waited_for(struct world *world, const struct mail *mail)
 static void look_at(struct world *world, struct mail *mail)
 {
     const struct letter *letter = mail->letter;
-    if (!mail->was_kept && kept_of(world, mail) != NULL) {
+    if (!mail->was_kept && can_be_asked_for(world, mail)) {
         mail->was_kept = mail->is_done = true;
         if (mail->is_key_made && mail->epoch < letter->partition->epoch)
             mail_fail(world, mail,
@@ -499,16 +521,30 @@ static void check_kept(struct world *world, const struct mail *mail, const struc
     arena_deinit(&arena);
 }
 
+/* … and a hold that has its id is all that it made. */
+static void check_granted(struct world *world, const struct mail *mail, const struct sim_hold *hold)
+{
+    if (mail->is_refused_5xx)
+        mail_fail(world, mail, "a caller was told that nothing was done, and it was");
+    if (!uuid_equal(&hold->row.user_id, &mail->actor.for_user_id) ||
+        (mail->has_answer && (mail->answer.err != ERR_OK || mail->answer.status != 201)) ||
+        count_made(world, mail->basket, false) > 1)
+        mail_fail(world, mail, "a command made another hold than its answer says");
+}
+
 static void check_mail(struct world *world, struct mail *mail)
 {
     const struct sim_key *kept = kept_of(world, mail);
     if (mail->letter->offset >= 0 && !is_done(world, mail->letter))
         mail_fail(world, mail, "a command was never answered");
+    const struct sim_hold *granted = granted_to(world, mail);
     if (kept != NULL)
         check_kept(world, mail, kept);
+    else if (granted != NULL)
+        check_granted(world, mail, granted);
     else if (count_made(world, mail->basket, false) != 0)
         mail_fail(world, mail, "a command made holds, and nobody can ask for them");
-    if (kept == NULL && mail->has_answer)
+    if (kept == NULL && granted == NULL && mail->has_answer)
         mail_fail(world, mail, "an answer was given that was not kept");
 }
 

@@ -292,6 +292,23 @@ static void test_bad_unit_is_left_out_alone(void **state)
     expect_sound(f);
 }
 
+/* With the commands that name their holds this is how one that came again is found. */
+static void test_hold_whose_id_is_there_is_refused_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct hold_row first = hold_seat(f, 0, 1);
+    struct store_batch *batch = batch_new(f);
+    struct store_unit *again = unit_new(batch), *other = unit_new(batch);
+    struct hold_row *row = unit_hold(f, batch, again, 1, 1);
+    again->seats->row.hold_id = row->id = first.id;
+    (void)unit_hold(f, batch, other, 2, 1);
+    batch_run(f, batch);
+    assert_int_equal(again->result, UNIT_BAD);
+    assert_int_equal(other->result, UNIT_OK);
+    batch_free(batch);
+    expect_sound(f);
+}
+
 static void test_batch_of_bad_units_only_is_committed_empty(void **state)
 {
     struct fixture *f = *state;
@@ -580,6 +597,7 @@ int main(void)
         TEST(test_key_older_than_a_day_is_absent_and_replaced),
         TEST(test_key_of_another_organization_is_not_taken),
         TEST(test_bad_unit_is_left_out_alone),
+        TEST(test_hold_whose_id_is_there_is_refused_alone),
         TEST(test_batch_of_bad_units_only_is_committed_empty),
         TEST(test_hold_ends_once),
         TEST(test_unit_may_end_a_hold_and_make_another_on_the_seat),

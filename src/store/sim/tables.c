@@ -512,6 +512,16 @@ static void write_unit(struct sim_store *sim, struct store_unit *unit)
         write_key(sim, unit->key);
 }
 
+/* A hold is made once. */
+static bool repeats_hold(const struct sim_tables *tables, const struct store_unit *unit)
+{
+    for (const struct hold_write *write = unit->holds; write != NULL; write = write->next) {
+        if (write->insert && map_get(&tables->holds, &write->row.id) != NULL)
+            return true;
+    }
+    return false;
+}
+
 void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
 {
     struct sim_tables *tables = &sim->database->tables;
@@ -523,7 +533,9 @@ void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
         const struct key_write *key = unit->key;
         /* Who has lost a partition is told so, whether or not its new owner has done the command. */
         bool ours = sim_orders_compare(sim, unit);
-        if (ours && key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
+        if (ours && repeats_hold(tables, unit)) {
+            unit->result = UNIT_BAD;
+        } else if (ours && key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
             unit->result = UNIT_KEY_TAKEN;
         } else if (!compare_unit(sim, unit)) {
             unit->result = UNIT_MISSED;

@@ -59,13 +59,15 @@ static int teardown(void **state)
 /* It comes from the broker. Key 0: nobody gave it one, and it cannot have come before. */
 static void take(struct ask *ask, int partition, uint8_t key)
 {
-    static uint32_t made;
+    struct stage *stage = ask->stage;
+    struct uuid id = uuid_make(&stage->rng, stage->now_ms);
     ask_key(ask, key, 1);
     if (key == 0)
-        memcpy(ask->command.key, &(uint32_t){++made}, sizeof(made));
-    ask->command.sent = (struct sent){.is_taken = true, .is_key_made = key == 0, .fence = &fences[partition]};
-    ask->stage->waiting_count++;
-    lane_take(ask->stage->lane, &ask->command);
+        command_make_key(&id, ask->command.key);
+    ask->command.sent =
+        (struct sent){.id = id, .is_taken = true, .is_key_made = key == 0, .fence = &fences[partition]};
+    stage->waiting_count++;
+    lane_take(stage->lane, &ask->command);
 }
 
 static struct ask *take_seat(struct stage *stage, int user, int32_t seat, int partition, uint8_t key)
@@ -121,6 +123,42 @@ static void test_one_that_came_again_is_not_in_the_way_of_others(void **state)
     assert_int_equal(behind->command.result.err, ERR_OK);
 }
 
+/* The broker has it twice. */
+static struct ask *take_again(const struct ask *first, bool is_expected)
+{
+    struct stage *stage = first->stage;
+    struct ask *again = stage_ask(stage, COMMAND_HOLD_SEATS, 0);
+    again->command.hold_seats = first->command.hold_seats;
+    take(again, 0, 0);
+    again->command.sent.id = first->command.sent.id;
+    again->command.sent.may_be_again = is_expected;
+    memcpy(again->command.key, first->command.key, sizeof(again->command.key));
+    stage_finish(stage);
+    return again;
+}
+
+static void test_a_hold_that_has_the_commands_id_answers_it_when_it_comes_again(void **state)
+{
+    struct stage *stage = *state;
+    struct ask *first = take_seat(stage, 0, 3, 0, 0);
+    stage_finish(stage);
+    const struct hold_row *made = &first->command.result.holds[0].row;
+    assert_memory_equal(&made->id, &first->command.sent.id, sizeof(made->id));
+    assert_int_equal(sim_store_tables(stage->store)->keys.count, 0); /* there is no other trace of it */
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            assert_int_equal(stage_do(ask_id(stage, COMMAND_HOLD_RELEASE, 0, &made->id)), ERR_OK);
+        struct ask *again = take_again(first, i % 2 == 0);
+        assert_int_equal(again->command.result.err, ERR_OK);
+        assert_int_equal(again->command.result.status, 201);
+        const struct hold_row *row = &again->command.result.holds[0].row;
+        assert_memory_equal(&row->id, &made->id, sizeof(row->id));
+        assert_int_equal(row->state, HOLD_ACTIVE); /* as the first was told */
+        assert_int_equal(row->held_until_ms, made->held_until_ms);
+    }
+    assert_int_equal(stage_seat(stage, 3), SEAT_AVAILABLE); /* nothing was done again */
+}
+
 static void test_a_question_that_fails_lets_the_others_go_on(void **state)
 {
     struct stage *stage = *state;
@@ -168,6 +206,7 @@ int main(void)
         IN_LINE(test_one_that_waits_for_a_commit_is_not_passed),
         IN_LINE(test_those_of_another_partition_do_not_wait),
         IN_LINE(test_one_that_came_again_is_not_in_the_way_of_others),
+        IN_LINE(test_a_hold_that_has_the_commands_id_answers_it_when_it_comes_again),
         IN_LINE(test_a_question_that_fails_lets_the_others_go_on),
         IN_LINE(test_the_first_of_many_gets_the_seat_however_long_each_must_ask),
     };
