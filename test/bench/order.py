@@ -43,6 +43,11 @@ def shared_nodes(store, redis, kafka, name, options):
     raise RuntimeError("the nodes do not share the partitions: %s" % counts)
 
 
+def warm_is_up(nodes):
+    """A node that is short of processors gives Redis up for half a minute, and is faster without it."""
+    return all(node.metric("holdfast_warm_up") == 1 for node in nodes)
+
+
 def load(postgres, redis, name, connections, start, warm_up=WARM_UP_SECONDS):
     """Full load on the first of the nodes that `start` makes on a database of their own and an empty Redis."""
     store = postgres.database(name)
@@ -52,8 +57,7 @@ def load(postgres, redis, name, connections, start, warm_up=WARM_UP_SECONDS):
     nodes = start(store)
     nodes[0].holds_per_second(org, warm_up, connections)
     result = nodes[0].holds_per_second(org, SECONDS, connections)
-    # A node that is short of processors gives Redis up for half a minute, and is faster without it.
-    result["is_whole"] = all(node.metric("holdfast_warm_up") == 1 for node in nodes)
+    result["is_whole"] = warm_is_up(nodes)
     for node in nodes:
         node.stop()
     active = int(postgres.psql(name, "SELECT count(*) FROM seat_holds WHERE status = 'active'"))
