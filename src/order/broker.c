@@ -36,6 +36,11 @@ void broker_commit(struct broker *broker, const char *topic, int32_t partition, 
     broker->functions->commit(broker, topic, partition, next_offset);
 }
 
+void broker_confirm(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset)
+{
+    broker->functions->confirm(broker, topic, partition, next_offset);
+}
+
 void broker_rewind(struct broker *broker, const char *topic, int32_t partition)
 {
     broker->functions->rewind(broker, topic, partition);

@@ -39,6 +39,8 @@ struct broker_events {
     void (*on_assigned)(void *context, const char *topic, int32_t partition);
     /* It is not any more. `lost`: nor has it been for a while. No commit is taken for it after this. */
     void (*on_revoked)(void *context, const char *topic, int32_t partition, bool lost);
+    /* After broker_confirm(): it is this node's, or was when the broker was asked. */
+    void (*on_confirmed)(void *context, const char *topic, int32_t partition);
     void (*on_command)(void *context, const struct broker_message *message);
     /* All that was sent to the partition so far has come. Each time that is so again, or the first time: either. */
     void (*on_end)(void *context, const char *topic, int32_t partition, int64_t next_offset);
@@ -65,6 +67,9 @@ enum err broker_send_dead_letter(struct broker *broker, const struct broker_mess
 void broker_pause(struct broker *broker, const char *topic, int32_t partition, bool paused);
 /* Cosmetic: where the next owner begins to read, and what lag is measured from. */
 void broker_commit(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset);
+/* Is it still this node's? on_confirmed comes if it is; otherwise, and if nobody answers, nothing does, but sooner or
+ * later on_revoked. Offsets before next_offset are done. */
+void broker_confirm(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset);
 /* What was given out of the partition comes once more, from its beginning. */
 void broker_rewind(struct broker *broker, const char *topic, int32_t partition);
 void broker_make_topic(struct broker *broker, const char *topic); /* unless it is there */

@@ -13,6 +13,7 @@ struct broker_functions {
                                  const char *reason);
     void (*pause)(struct broker *broker, const char *topic, int32_t partition, bool paused);
     void (*commit)(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset);
+    void (*confirm)(struct broker *broker, const char *topic, int32_t partition, int64_t next_offset);
     void (*rewind)(struct broker *broker, const char *topic, int32_t partition);
     void (*make_topic)(struct broker *broker, const char *topic);
     bool (*is_idle)(struct broker *broker);

@@ -10,10 +10,18 @@
 #include "order/shared_int.h"
 
 enum {
-    CLAIM_RETRY_MS = 100,
     STORE_RETRY_MS = 500,
     NOTE_IDLE_MS = 5 * ORDER_NOTE_MS, /* no command has written it for so long */
 };
+
+/* ---- Is it ours? ---- */
+
+static void confirm(struct shared *shared, struct partition *partition)
+{
+    broker_confirm(shared->config.broker, partition->fence.topic, partition->fence.partition,
+                   partition->noted_offset);
+    partition->retry_at_ms = shared->now_ms + PARTITION_CONFIRM_MS;
+}
 
 /* ---- The row as it is ---- */
 
@@ -91,7 +99,8 @@ static void claim_done(struct partition *partition, const struct store_unit *uni
         }
     }
     partition->state = PARTITION_WANTED;
-    partition->retry_at_ms = shared->now_ms + (was_written ? CLAIM_RETRY_MS : STORE_RETRY_MS);
+    partition->is_doubted = was_written; /* it went to somebody else while we looked */
+    partition->retry_at_ms = was_written ? 0 : shared->now_ms + STORE_RETRY_MS;
 }
 
 static void note_done(struct partition *partition, const struct store_unit *unit, bool was_written)
@@ -212,7 +221,9 @@ int64_t claim_turn(struct shared *shared)
         if (partition->state != PARTITION_WANTED || !partition->is_assigned || partition->running_count > 0 ||
             shared->is_leaving)
             continue;
-        if (shared->now_ms >= partition->retry_at_ms)
+        if (shared->now_ms >= partition->retry_at_ms && partition->is_doubted)
+            confirm(shared, partition);
+        else if (shared->now_ms >= partition->retry_at_ms)
             look_up(shared, partition);
         else if (partition->retry_at_ms < next_ms)
             next_ms = partition->retry_at_ms;

@@ -65,6 +65,7 @@ void owner_on_assigned(void *context, const char *topic, int32_t number)
     partition->seen_offset = 0;
     partition->has_seen_end = false;
     partition->retry_at_ms = 0;
+    partition->is_doubted = false;
     if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
         partition->state = PARTITION_WANTED; /* somebody else may have had it meanwhile */
 }
@@ -81,6 +82,15 @@ void owner_on_revoked(void *context, const char *topic, int32_t number, bool los
     partition_drop_waiting(partition); /* they come to whoever has it next */
     if (partition->state == PARTITION_OPEN || partition->state == PARTITION_CLAIMABLE)
         partition->state = PARTITION_WANTED;
+}
+
+void owner_on_confirmed(void *context, const char *topic, int32_t number)
+{
+    struct partition *partition = find(context, topic, number);
+    if (partition == NULL || !partition->is_assigned || !partition->is_doubted)
+        return;
+    partition->is_doubted = false;
+    partition->retry_at_ms = 0;
 }
 
 void owner_on_end(void *context, const char *topic, int32_t number, int64_t next_offset)

@@ -116,7 +116,8 @@ void partition_fenced(struct partition *partition)
     log_write(LOG_WARN, "another node has claimed the partition", "\"topic\":\"%s\",\"partition\":%d",
               partition->fence.topic, partition->fence.partition);
     partition->state = PARTITION_WANTED;
-    partition->retry_at_ms = partition->shared->now_ms + PARTITION_FENCED_MS;
+    partition->is_doubted = true;
+    partition->retry_at_ms = 0;
 }
 
 void partition_begin_anew(struct partition *partition)

@@ -6,6 +6,10 @@
  *     ▲   the store's row   epoch + 1, compared     the feed, as     commands
  *     └───────────── any failure, or fenced ──────  fresh as that ──  go to the lane
  *
+ * Who was fenced may have lost it without having heard so: he asks the broker
+ * first (is_doubted). So two who both believe that it is theirs do not take it
+ * from each other again and again.
+ *
  * Invariants: (1) `waiting` and `running` are in the order of offsets; a command
  * is in one of them until it is answered. (2) fence.next_offset is the lowest
  * offset that is not answered, and never above one that may be lost. (3) Nothing
@@ -39,6 +43,7 @@ struct partition {
     bool is_assigned;
     bool is_paused;
     bool is_in_batch;   /* a claim or note of it is being written */
+    bool is_doubted;    /* another node has claimed it: not claimed anew before the broker says that it is ours */
     bool resets;        /* the log was made anew: its offsets begin again */
     int64_t anew_at_ms; /* so it seems; it is so if nothing else is seen until then */
     bool has_seen_end;  /* what comes now was sent after the claim: nobody can have decided it before */
@@ -59,9 +64,7 @@ struct partition {
     struct arena sync_arena;
 };
 
-/* A fenced node waits so long before it claims anew: by then the broker has told it that it lost the partition, unless
- * that is not so. */
-enum { PARTITION_FENCED_MS = 2000, PARTITION_ANEW_MS = 5000 };
+enum { PARTITION_CONFIRM_MS = 1000 /* until the broker is asked once more */, PARTITION_ANEW_MS = 5000 };
 
 struct taken { /* a command from the broker */
     struct list node;

@@ -64,6 +64,7 @@ enum err order_shared_create(const struct order_shared_config *config, struct or
     broker_listen(config->broker, &(struct broker_events){
                                       .on_assigned = owner_on_assigned,
                                       .on_revoked = owner_on_revoked,
+                                      .on_confirmed = owner_on_confirmed,
                                       .on_command = owner_on_command,
                                       .on_end = owner_on_end,
                                       .on_reply = edge_on_reply,

@@ -90,6 +90,7 @@ void owner_init(struct shared *shared);
 void owner_stop(struct shared *shared);
 void owner_on_assigned(void *context, const char *topic, int32_t partition);
 void owner_on_revoked(void *context, const char *topic, int32_t partition, bool lost);
+void owner_on_confirmed(void *context, const char *topic, int32_t partition);
 void owner_on_command(void *context, const struct broker_message *message);
 void owner_on_end(void *context, const char *topic, int32_t partition, int64_t next_offset);
 int64_t owner_turn(struct shared *shared);

@@ -146,6 +146,9 @@ describe('a node cut off from Kafka', REAL_ONLY, () => {
   const statesOf = ({ buyer, seat }) => scene.nodes.select(
     `SELECT status FROM seat_holds WHERE event_id = '${event.id}' AND user_id = '${buyer.user}' AND seat_id = '${seat.seat_id}'`).flat();
 
+  /** How often each partition was claimed. */
+  const epochsOf = () => scene.nodes.select('SELECT partition, epoch FROM order_partitions ORDER BY partition');
+
   /** What was asked of it is true on every node, or was not done; and repeated, it is done once. */
   const proveAsked = async (what) => {
     const word = await settled(CUT, what);
@@ -191,6 +194,8 @@ describe('a node cut off from Kafka', REAL_ONLY, () => {
       await Promise.all([reserving(mine), reserving(more, uuid()), releasing(owner, early, uuid())].map(askCut));
       await waitFor('the others to have all partitions', async () => (await had(OTHERS)) === PARTITION_COUNT);
       await waitFor('what it had in hand to be refused', async () => (await ofCut('holdfast_order_fenced_total')) > fenced);
+      // Only Kafka can say that it has them again, and it cannot be asked: it takes none of them back.
+      const epochs = epochsOf();
       await session.do('ROLLBACK;');
       assert.equal((await settled(OTHERS[1], release)).status, 200);
       assert.deepEqual(statesOf(release), release.after);
@@ -207,6 +212,7 @@ describe('a node cut off from Kafka', REAL_ONLY, () => {
       await Promise.all([reserving(mine), reserving(more, uuid()), releasing(owner, late, uuid())].map(askCut));
       await scene.agrees(event, CUT); // what it shows is what the others did
 
+      assert.deepEqual(epochsOf(), epochs, 'somebody claimed what was another’s');
       const sent = way.passed.get(PRODUCE);
       way.heal();
       assert.ok(way.passed.get(PRODUCE) > sent, 'nothing that it sent meanwhile arrives late');

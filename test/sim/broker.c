@@ -22,7 +22,7 @@ enum {
     LATE_STORED_MS_MAX = 3000, /* one of unknown fate may still come into the log after its sender gave up */
 };
 
-enum news_kind { NEWS_ASSIGNED, NEWS_REVOKED, NEWS_LOST };
+enum news_kind { NEWS_ASSIGNED, NEWS_REVOKED, NEWS_LOST, NEWS_CONFIRMED };
 
 struct news { /* of the group, to one node */
     struct list node;
@@ -493,6 +493,18 @@ static void commit(struct broker *base, const char *topic, int32_t number, int64
         partition->committed = next_offset;
 }
 
+/* Some questions and answers are lost, and none comes to who has lost the partition. */
+static void confirm(struct broker *base, const char *topic, int32_t number, int64_t next_offset)
+{
+    struct sim_broker *broker = broker_of(base);
+    struct sim_log *log = broker->log;
+    struct sim_partition *partition = find_partition(log, topic, number);
+    CHECK(partition != NULL);
+    CHECK(next_offset >= 0);
+    if (partition->owner == broker->index && !broker->is_thrown_out && rng_below(&log->rng, 4) != 0)
+        tell(broker, NEWS_CONFIRMED, partition, log->now_ms + delay(log, log->faults.delay_ms_max));
+}
+
 static void make_topic_of(struct broker *base, const char *topic)
 {
     make_topic(broker_of(base)->log, topic);
@@ -530,6 +542,11 @@ static void hear(struct sim_broker *broker, const struct news *news)
             return;
         *reader = (struct sim_reader){.has_it = true, .position = begin_offset(broker->log, partition)};
         events->on_assigned(events->context, partition->topic_name, partition->number);
+        return;
+    }
+    if (news->kind == NEWS_CONFIRMED) {
+        if (reader->has_it)
+            events->on_confirmed(events->context, partition->topic_name, partition->number);
         return;
     }
     if (partition->owner == broker->index) {
@@ -701,6 +718,7 @@ static const struct broker_functions functions = {
     .pause = pause_reading,
     .rewind = rewind_reading,
     .commit = commit,
+    .confirm = confirm,
     .make_topic = make_topic_of,
     .is_idle = is_idle,
     .fd = fd,

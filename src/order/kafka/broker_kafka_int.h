@@ -35,6 +35,8 @@ struct kafka_partition {
     bool owned;
     bool paused;
     bool dirty;        /* `committed` is to be sent */
+    bool is_doubted;   /* … and whether the coordinator takes it is to be told … */
+    bool is_asked;     /* … when this request is answered */
     int64_t committed; /* the next offset, or −1: nothing was committed since it came */
     int64_t position;  /* the next one that will come, or −1 */
 };
@@ -153,6 +155,7 @@ void kafka_group_close(struct broker_kafka *broker);
 
 /* commits.c */
 void kafka_commit(struct broker *base, const char *topic, int32_t partition, int64_t next_offset);
+void kafka_confirm(struct broker *base, const char *topic, int32_t partition, int64_t next_offset);
 void kafka_commit_forget(struct broker_kafka *broker,
                          struct kafka_partition *partition); /* offsets begin again */
 /* What is to be committed, of all partitions, or of those in the list. */

@@ -2,7 +2,9 @@
  * Offsets that are told to the group's coordinator, all partitions in one
  * request and a few requests a second, and how far they are behind. Where a
  * command's effect is decided is the store; this is where the next owner begins
- * to read, and what people see as lag. */
+ * to read, and what people see as lag. And since the coordinator takes offsets
+ * from members of the present generation alone, it is how one finds out whether
+ * one still is one. */
 #include "base/check.h"
 #include "base/clock.h"
 #include "order/kafka/broker_kafka_int.h"
@@ -27,6 +29,19 @@ void kafka_commit(struct broker *base, const char *name, int32_t number, int64_t
     set_dirty(broker, partition, true);
 }
 
+void kafka_confirm(struct broker *base, const char *name, int32_t number, int64_t next_offset)
+{
+    struct broker_kafka *broker = CONTAINER_OF(base, struct broker_kafka, base);
+    struct kafka_named *topic = kafka_named(broker, name);
+    if (!kafka_owns(topic, number))
+        return;
+    struct kafka_partition *partition = &topic->partitions[number];
+    if (partition->committed < 0)
+        partition->committed = next_offset;
+    partition->is_doubted = true;
+    set_dirty(broker, partition, true);
+}
+
 void kafka_commit_forget(struct broker_kafka *broker, struct kafka_partition *partition)
 {
     set_dirty(broker, partition, false);
@@ -38,9 +53,10 @@ static void add_dirty(struct broker_kafka *broker, rd_kafka_topic_partition_list
 {
     if (number >= topic->partition_count || !topic->partitions[number].dirty)
         return;
-    rd_kafka_topic_partition_list_add(offsets, topic->name, number)->offset =
-        topic->partitions[number].committed;
-    set_dirty(broker, &topic->partitions[number], false);
+    struct kafka_partition *partition = &topic->partitions[number];
+    rd_kafka_topic_partition_list_add(offsets, topic->name, number)->offset = partition->committed;
+    set_dirty(broker, partition, false);
+    partition->is_asked = partition->is_doubted;
 }
 
 void kafka_commit_send(struct broker_kafka *broker, const rd_kafka_topic_partition_list_t *only)
@@ -69,6 +85,19 @@ void kafka_commit_send(struct broker_kafka *broker, const rd_kafka_topic_partiti
     rd_kafka_topic_partition_list_destroy(offsets);
 }
 
+/* Answers to requests that went out before somebody doubted say nothing about now. */
+static void confirm_asked(struct broker_kafka *broker, const rd_kafka_topic_partition_t *which)
+{
+    struct kafka_named *topic = kafka_named(broker, which->topic);
+    if (which->err != RD_KAFKA_RESP_ERR_NO_ERROR || !kafka_owns(topic, which->partition))
+        return;
+    struct kafka_partition *partition = &topic->partitions[which->partition];
+    if (!partition->is_asked)
+        return;
+    partition->is_doubted = partition->is_asked = false;
+    broker->base.events.on_confirmed(broker->base.events.context, topic->name, which->partition);
+}
+
 void kafka_on_commit(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets,
                      void *opaque)
 {
@@ -78,7 +107,11 @@ void kafka_on_commit(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topic
     if (group->commit_count > 0 && --group->commit_count == 0 && err == RD_KAFKA_RESP_ERR_NO_ERROR)
         histogram_observe(HISTOGRAM_ORDER_COMMIT_SECONDS,
                           (double)(clock_monotonic_us() - group->commit_sent_us) / 1e6);
-    if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__NO_OFFSET || broker->silent)
+    if (broker->silent)
+        return;
+    for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && offsets != NULL && i < offsets->cnt; i++)
+        confirm_asked(broker, &offsets->elems[i]);
+    if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__NO_OFFSET)
         return;
     kafka_note_error(broker, COUNTER_BROKER_ERRORS_COMMIT, err, "offsets were not committed",
                      rd_kafka_err2str(err));

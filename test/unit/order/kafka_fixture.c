@@ -162,6 +162,14 @@ static void on_revoked(void *context, const char *topic, int32_t partition, bool
     take_note(node, NOTE_REVOKED)->partition = partition;
 }
 
+static void on_confirmed(void *context, const char *topic, int32_t partition)
+{
+    struct node *node = context;
+    (void)topic;
+    assert_true(node->owned[partition]);
+    take_note(node, NOTE_CONFIRMED)->partition = partition;
+}
+
 static uint64_t number_in(const struct broker_message *message)
 {
     uint64_t value;
@@ -233,6 +241,7 @@ struct node *node_start_with(const struct broker_kafka_config *config)
     struct broker_events events = {
         .on_assigned = on_assigned,
         .on_revoked = on_revoked,
+        .on_confirmed = on_confirmed,
         .on_command = on_command,
         .on_end = on_end,
         .on_reply = on_reply,

@@ -341,6 +341,30 @@ static void test_next_owner_begins_where_the_last_committed(void **state)
     node_stop(node);
 }
 
+static bool is_confirmed(void *context)
+{
+    return find_note(context, NOTE_CONFIRMED) >= 0;
+}
+
+static void test_who_has_a_partition_is_told_so_and_nobody_else_is(void **state)
+{
+    (void)state;
+    struct node *node = node_start("one");
+    wait_until_owned(&node, 1);
+    broker_commit(node->broker, node->commands, PART, 0); /* nobody asked: no answer */
+    broker_confirm(node->broker, node->commands, PART + 1, 0);
+    wait_until(&node, 1, "a confirmation", is_confirmed, node);
+    assert_int_equal(node->notes[find_note(node, NOTE_CONFIRMED)].partition, PART + 1);
+    broker_leave(node->broker);
+    wait_until(&node, 1, "it to have left", has_none, node);
+    int32_t before = node->note_count;
+    broker_confirm(node->broker, node->commands, PART, 0);
+    for (int i = 0; i < 20; i++)
+        broker_poll(node->broker, clock_now_ms() + 1000 * i);
+    assert_int_equal(node->note_count, before);
+    node_stop(node);
+}
+
 static void test_paused_partition_gives_nothing_and_loses_nothing(void **state)
 {
     (void)state;
@@ -620,6 +644,7 @@ int main(void)
         cmocka_unit_test_setup(test_replies_from_before_are_not_read_and_none_after_is_missed, prefix_renew),
         cmocka_unit_test_setup(test_second_node_takes_half_and_gives_it_back, prefix_renew),
         cmocka_unit_test_setup(test_next_owner_begins_where_the_last_committed, prefix_renew),
+        cmocka_unit_test_setup(test_who_has_a_partition_is_told_so_and_nobody_else_is, prefix_renew),
         cmocka_unit_test_setup(test_paused_partition_gives_nothing_and_loses_nothing, prefix_renew),
         cmocka_unit_test_setup(test_pause_within_a_turn_neither_loses_nor_repeats, prefix_renew),
         cmocka_unit_test_setup(test_broker_that_is_not_there_is_named, prefix_renew),
