@@ -31,8 +31,8 @@ void command_arrives(struct command *command)
 
 bool command_names_its_hold(const struct command *command)
 {
-    return command->kind == COMMAND_HOLD_SEATS && !command->hold_seats.several && command->sent.is_taken &&
-           command->sent.is_key_made;
+    return command->kind == COMMAND_HOLD_SEATS && command->hold_seats.count == 1 &&
+           !command->hold_seats.several && command->sent.is_taken && command->sent.is_key_made;
 }
 
 bool command_can_be_sent(enum command_kind kind)

@@ -60,21 +60,40 @@ static enum decision refuse_past_deadline(struct lane *lane, struct command *com
     return DECIDED;
 }
 
+/* One of its partition, that came before it, is to be tried again: so is this one, behind it. */
+static bool is_behind_a_failure(const struct command *command)
+{
+    return command->sent.fence != NULL && command->sent.fence->is_stalled && !command->has_begun;
+}
+
+static enum decision refuse_for_now(struct lane *lane, struct command *command)
+{
+    command->result =
+        (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+    lane_reply(lane, command);
+    return DECIDED;
+}
+
 static enum decision decide_here(struct lane *lane, struct command *command)
 {
     if (command->has_key) {
         bool fresh;
         enum decision decision = key_check(lane, command, &fresh);
-        if (decision == DEFERRED)
+        if (decision == LOOKING_UP)
+            line_join(command);
+        else if (decision == DEFERRED)
             line_leave(lane, command); /* it was answered before, or is being answered */
         if (!fresh)
             return decision;
     }
     if (line_must_wait(lane, command))
-        return LOOKING_UP;
+        return IN_LINE;
     if (is_past_its_deadline(lane, command))
         return refuse_past_deadline(lane, command);
-    return functions[command->kind](lane, command);
+    enum decision decision = functions[command->kind](lane, command);
+    if (decision != DECIDED)
+        line_wait_for_seats(lane, command);
+    return decision;
 }
 
 enum decision decide(struct lane *lane, struct command *command)
@@ -88,8 +107,7 @@ enum decision decide(struct lane *lane, struct command *command)
         if (!is_here)
             return decision;
     }
-    enum decision decision = decide_here(lane, command);
-    if (decision != DECIDED)
-        line_join(command);
-    return decision;
+    if (is_behind_a_failure(command))
+        return refuse_for_now(lane, command);
+    return decide_here(lane, command);
 }

@@ -198,8 +198,8 @@ bool follow_is_fresh(struct lane *lane, struct command *command)
 {
     if (!lane->shared)
         return true;
-    if (command->fresh_needed == 0 && command->came_number != 0 && command->came_number <= lane->follow.fresh)
-        command->fresh_needed = command->came_number; /* asked and answered while it stood in line */
+    if (command->fresh_needed == 0 && command->came_number <= lane->follow.number)
+        command->fresh_needed = command->came_number; /* it was asked while the command stood in line */
     if (command->fresh_needed == 0)
         command->fresh_needed = follow_next_number(lane);
     if (follow_has_reached(lane, command))

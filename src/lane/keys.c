@@ -172,6 +172,25 @@ static bool is_new(const struct command *command)
     return command->sent.is_key_made && !command->sent.may_be_again;
 }
 
+/* A try of it whose outcome is still unknown, as its caller was told: it may yet be done, and the store does not show it
+ * until it is. A key would be in its way; a hold's id is not. */
+static bool is_in_limbo(const struct lane *lane, const struct command *command)
+{
+    LIST_FOR_EACH(batch_node, &lane->at_store) {
+        const struct lane_batch *batch = CONTAINER_OF(batch_node, const struct lane_batch, node);
+        if (!batch->told)
+            continue;
+        LIST_FOR_EACH(node, &batch->steps) {
+            const struct hold_write *hold = CONTAINER_OF(node, const struct step, node)->unit.holds;
+            for (; hold != NULL; hold = hold->next) {
+                if (hold->insert && uuid_equal(&hold->row.id, &command->sent.id))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
 {
     *fresh = false;
@@ -195,6 +214,10 @@ enum decision key_check(struct lane *lane, struct command *command, bool *fresh)
     if (*fresh)
         return DECIDED;
     enum decision decision;
+    if (command_names_its_hold(command) && is_in_limbo(lane, command)) {
+        lane_lookups_forget(command);
+        return DEFERRED;
+    }
     if (command_names_its_hold(command) && answer_by_hold(lane, command, &decision))
         return decision;
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);

@@ -114,9 +114,9 @@ void lane_destroy(struct lane *lane)
         return;
     CHECK(!lane->started);
     queue_take(&lane->inbox, &lane->ready);
-    abandon(lane, &lane->ready);
     abandon(lane, &lane->waiting);
     abandon(lane, &lane->retrying);
+    abandon(lane, &lane->ready); /* at last: those who stood in line behind the others are there by now */
     payments_abandon(lane);
     registry_abandon(lane);
     struct list *node;

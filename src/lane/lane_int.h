@@ -19,7 +19,8 @@
 enum decision {
     DECIDED,   /* answered, or in the batch: the lane will answer it */
     DEFERRED,  /* rests on something uncommitted: look again after a commit */
-    LOOKING_UP /* the store was asked for something that is not in memory; or it stands in line (line.c) */
+    LOOKING_UP, /* the store was asked for something that is not in memory */
+    IN_LINE,    /* others of its partition are in front of it (line.c) */
 };
 
 struct lane_batch {
@@ -218,7 +219,9 @@ void key_done(struct lane *lane, struct command *command);
 struct key_write *key_write(struct step *step, struct command *command);
 
 /* ---- line.c: the order of a partition's commands; others have none, and never wait ---- */
-void line_join(struct command *command); /* it cannot be decided yet: nobody passes it */
+void line_join(struct command *command); /* it asks for its key: nobody passes it */
+/* It had its turn, and waits for something uncommitted. */
+void line_wait_for_seats(struct lane *lane, struct command *command);
 /* True: somebody is in front. It is looked at again when they have gone. */
 bool line_must_wait(struct lane *lane, struct command *command);
 void line_leave(struct lane *lane, struct command *command); /* it is decided, or not in anybody's way */

@@ -218,15 +218,15 @@ enum decision decide_answer_get(struct lane *lane, struct command *command)
         command->sent.answer_size = size;
         return route_settled(lane, command);
     }
+    enum decision decision;
+    bool may_be_a_hold = lane->router.find != NULL && command->sent.is_key_made;
+    if (may_be_a_hold && answer_by_hold(lane, command, &decision))
+        return decision;
     struct store_lookup *lookup = lane_lookup(lane, command, LOOKUP_KEY, NULL);
     if (lookup == NULL)
         return LOOKING_UP;
     if (lookup->err == ERR_OK && lookup->found)
         return answer_packed(lane, command, lookup->result, lookup->result_size);
-    enum decision decision;
-    bool may_be_a_hold = lane->router.find != NULL && command->sent.is_key_made;
-    if (lookup->err == ERR_OK && may_be_a_hold && answer_by_hold(lane, command, &decision))
-        return decision;
     if (lookup->err != ERR_OK)
         command->result = (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1};
     else if (is_known || (lane->router.find != NULL && is_young(lane, &command->sent.id)))

@@ -188,12 +188,12 @@ static void try_again(struct shared *shared, struct taken *taken)
     taken->was_unknown = taken->was_unknown || taken->command.result.err == ERR_OUTCOME_UNKNOWN;
     partition_put_back(partition, taken);
     counter_add(COUNTER_ORDER_RETRIES, 1);
-    if (partition->is_stalled)
+    if (partition->fence.is_stalled)
         return; /* it was behind the one that failed */
     int64_t delay_ms = (int64_t)RETRY_MS_MIN << (partition->try_count < 5 ? partition->try_count : 5);
     partition->try_count++;
     partition->retry_at_ms = shared->now_ms + (delay_ms < RETRY_MS_MAX ? delay_ms : RETRY_MS_MAX);
-    partition->is_stalled = true;
+    partition->fence.is_stalled = true;
 }
 
 static void answer(struct shared *shared, struct taken *taken)
@@ -205,7 +205,7 @@ static void answer(struct shared *shared, struct taken *taken)
     if (result->err == ERR_OVERLOADED && taken->was_unknown && !taken->command.sent.is_key_made)
         result->err = ERR_OUTCOME_UNKNOWN; /* “nothing was done” would be too much said */
     /* What comes here was written, or needs no store: it goes well again. */
-    if (!partition->is_stalled) {
+    if (!partition->fence.is_stalled) {
         partition->try_count = 0;
         partition->retry_at_ms = 0;
     }
@@ -267,7 +267,7 @@ static bool give_next(struct shared *shared, struct partition *partition)
         partition_put_back(partition, taken);
         return false;
     }
-    partition->is_stalled = false;
+    partition->fence.is_stalled = false;
     taken->command.on_done = on_done;
     taken->command.sent.fence = &partition->fence;
     taken->command.sent.noted_offset = 0;

@@ -51,8 +51,7 @@ struct partition {
         reading; /* goes up whenever it is read from an earlier place again: what came before that comes once more */
     int64_t seen_offset;  /* the next to come */
     int64_t noted_offset; /* next_offset as the store has it */
-    int64_t retry_at_ms;  /* the store did not take something: nothing is begun before … */
-    bool is_stalled;      /* … and not while the lane still has some of it */
+    int64_t retry_at_ms;  /* the store did not take something: nothing is begun before, nor while the lane has some of it */
     int32_t try_count;
     struct list waiting; /* struct taken */
     struct list running;

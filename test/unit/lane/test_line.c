@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stage.h"
+#include "store/store_int.h"
 
 static struct order_fence fences[2];
 
@@ -123,6 +124,30 @@ static void test_one_that_came_again_is_not_in_the_way_of_others(void **state)
     assert_int_equal(behind->command.result.err, ERR_OK);
 }
 
+static void test_one_buyers_many_changes_do_not_keep_others_from_other_seats(void **state)
+{
+    enum { CHANGES = 60 };
+    struct stage *stage = *state;
+    struct uuid held[2] = {stage_hold(stage, 2, 3), stage_hold(stage, 2, 2)};
+    struct ask *changes[CHANGES];
+    for (int i = 0; i < CHANGES; i++) { /* each waits for the one before to be committed */
+        changes[i] = ask_checkout(stage, 2);
+        changes[i]->command.checkout_start.hold_ids = arena_copy(&changes[i]->arena, held, sizeof(held));
+        changes[i]->command.checkout_start.hold_count = 1 + i % 2;
+        take(changes[i], 0, 0);
+    }
+    struct ask *other = take_seat(stage, 0, 5, 0, 0);
+    while (!other->done) {
+        stage->now_ms++;
+        stage_turn(stage);
+    }
+    assert_false(changes[CHANGES / 4]->done);
+    stage_finish(stage);
+    for (int i = 0; i < CHANGES; i++)
+        assert_int_equal(changes[i]->command.result.err, ERR_OK);
+    stage_pass(stage, 3000);
+}
+
 /* The broker has it twice. */
 static struct ask *take_again(const struct ask *first, bool is_expected)
 {
@@ -131,9 +156,9 @@ static struct ask *take_again(const struct ask *first, bool is_expected)
     again->command.hold_seats = first->command.hold_seats;
     take(again, 0, 0);
     again->command.sent.id = first->command.sent.id;
+    again->command.sent.deadline_ms = first->command.sent.deadline_ms;
     again->command.sent.may_be_again = is_expected;
     memcpy(again->command.key, first->command.key, sizeof(again->command.key));
-    stage_finish(stage);
     return again;
 }
 
@@ -149,6 +174,7 @@ static void test_a_hold_that_has_the_commands_id_answers_it_when_it_comes_again(
         if (i == 2)
             assert_int_equal(stage_do(ask_id(stage, COMMAND_HOLD_RELEASE, 0, &made->id)), ERR_OK);
         struct ask *again = take_again(first, i % 2 == 0);
+        stage_finish(stage);
         assert_int_equal(again->command.result.err, ERR_OK);
         assert_int_equal(again->command.result.status, 201);
         const struct hold_row *row = &again->command.result.holds[0].row;
@@ -157,6 +183,61 @@ static void test_a_hold_that_has_the_commands_id_answers_it_when_it_comes_again(
         assert_int_equal(row->held_until_ms, made->held_until_ms);
     }
     assert_int_equal(stage_seat(stage, 3), SEAT_AVAILABLE); /* nothing was done again */
+}
+
+/* ---- A commit that hangs in the store, and comes through in the end ---- */
+
+static const struct store_functions *plain;
+static struct store_batch *hanging;
+static bool hangs_next, hangs;
+
+static enum err submit_hanging(struct store *store, struct store_batch *batch)
+{
+    if (!hangs_next)
+        return plain->submit(store, batch);
+    hangs_next = false;
+    hanging = batch;
+    batch->outcome = STORE_UNKNOWN;
+    batch->on_done(batch);
+    return ERR_OK;
+}
+
+static enum err resolve_hanging(struct store *store, struct store_batch *batch)
+{
+    if (batch != hanging)
+        return plain->resolve(store, batch);
+    if (!hangs)
+        return plain->submit(store, batch);
+    batch->outcome = STORE_UNKNOWN;
+    batch->on_done(batch);
+    return ERR_OK;
+}
+
+static void test_one_that_may_still_be_done_is_not_refused_meanwhile(void **state)
+{
+    struct stage *stage = *state;
+    static struct store_functions functions;
+    plain = stage->store->functions;
+    functions = *plain;
+    functions.submit = submit_hanging;
+    functions.resolve = resolve_hanging;
+    stage->store->functions = &functions;
+    hangs = hangs_next = true;
+    struct ask *first = take_seat(stage, 0, 3, 0, 0);
+    first->command.sent.deadline_ms = stage->now_ms + 500;
+    stage_finish(stage);
+    assert_int_equal(first->command.result.err, ERR_OUTCOME_UNKNOWN);
+    stage_pass(stage, 1000);
+    struct ask *again = take_again(first, true); /* too late by now, but for the first try */
+    stage_pass(stage, 500);
+    assert_false(again->done);
+    hangs = false;
+    stage_finish(stage);
+    assert_int_equal(again->command.result.err, ERR_OK);
+    assert_int_equal(again->command.result.status, 201);
+    assert_int_equal(stage_seat(stage, 3), SEAT_HELD);
+    stage->store->functions = plain;
+    stage_pass(stage, 3000);
 }
 
 static void test_a_question_that_fails_lets_the_others_go_on(void **state)
@@ -206,7 +287,9 @@ int main(void)
         IN_LINE(test_one_that_waits_for_a_commit_is_not_passed),
         IN_LINE(test_those_of_another_partition_do_not_wait),
         IN_LINE(test_one_that_came_again_is_not_in_the_way_of_others),
+        IN_LINE(test_one_buyers_many_changes_do_not_keep_others_from_other_seats),
         IN_LINE(test_a_hold_that_has_the_commands_id_answers_it_when_it_comes_again),
+        IN_LINE(test_one_that_may_still_be_done_is_not_refused_meanwhile),
         IN_LINE(test_a_question_that_fails_lets_the_others_go_on),
         IN_LINE(test_the_first_of_many_gets_the_seat_however_long_each_must_ask),
     };
