@@ -7,8 +7,9 @@
  *
  *   submit ─▶ queued ─▶ (at its time, in order) ─┬─ committed ─┬─ answered
  *                                                │             └─ answer lost ─▶ resolve
- *                                                └─ not ───────┬─ answered
- *                                                              └─ answer lost ─▶ resolve */
+ *                                                ├─ not ───────┬─ answered
+ *                                                │             └─ answer lost ─▶ resolve
+ *                                                └─ hangs: others find its rows locked, until resolve */
 #include "store/sim/sim.h"
 
 #include <stdlib.h>
@@ -86,10 +87,12 @@ static enum err sim_query(struct store *store, struct store_query *query)
     return ERR_STORE_UNAVAILABLE; /* lists for people: nobody looks at a simulation */
 }
 
-/* What other nodes' batches have locked: each node has begun with the first of its own. */
+/* What other nodes' batches have locked: each node has begun with the first of its own. And what hangs, wherever. */
 static void find_locked(struct sim_store *sim)
 {
     LIST_FOR_EACH(other, &sim->database->nodes) {
+        LIST_FOR_EACH(node, &CONTAINER_OF(other, struct sim_store, node)->hanging)
+            sim_locks_add_batch(&sim->locked, CONTAINER_OF(node, struct sim_job, node)->batch);
         if (other == &sim->node)
             continue;
         LIST_FOR_EACH(node, &CONTAINER_OF(other, struct sim_store, node)->jobs) {
@@ -100,6 +103,47 @@ static void find_locked(struct sim_store *sim)
                 sim_locks_add_batch(&sim->locked, job->batch);
             break;
         }
+    }
+}
+
+static void commit_now(struct sim_store *sim, struct store_batch *batch)
+{
+    find_locked(sim);
+    sim_tables_commit(sim, batch);
+    sim_locks_deinit(&sim->locked);
+}
+
+/* Whoever claims partitions does not ask what became of a batch, but looks at the rows: his do not hang. */
+static bool may_hang(const struct store_batch *batch)
+{
+    LIST_FOR_EACH(node, &batch->units) {
+        const struct store_unit *unit = CONTAINER_OF(node, const struct store_unit, node);
+        if (unit->seats != NULL || unit->key != NULL)
+            return true;
+    }
+    return false;
+}
+
+static void hang(struct sim_store *sim, struct store_batch *batch)
+{
+    struct sim_job *job = calloc(1, sizeof(*job));
+    CHECK(job != NULL);
+    job->kind = SIM_COMMIT;
+    job->batch = batch;
+    list_append(&sim->hanging, &job->node);
+}
+
+/* It goes on at last, and comes to its end, or not. */
+static void unhang(struct sim_store *sim, const struct store_batch *batch)
+{
+    LIST_FOR_EACH_SAFE(node, &sim->hanging) {
+        struct sim_job *job = CONTAINER_OF(node, struct sim_job, node);
+        if (batch != NULL && job->batch != batch)
+            continue;
+        list_remove(node);
+        if (dice(sim, 500))
+            commit_now(sim, job->batch);
+        free(job);
     }
 }
 
@@ -115,10 +159,11 @@ static void do_commit(struct sim_store *sim, struct sim_job *job)
         batch->err = ERR_STORE_UNAVAILABLE;
     } else if (dice(sim, sim->faults.lose_before)) {
         batch->outcome = STORE_UNKNOWN;
+    } else if (dice(sim, sim->faults.hang) && may_hang(batch)) {
+        batch->outcome = STORE_UNKNOWN;
+        hang(sim, batch);
     } else {
-        find_locked(sim);
-        sim_tables_commit(sim, batch);
-        sim_locks_deinit(&sim->locked);
+        commit_now(sim, batch);
         batch->outcome = dice(sim, sim->faults.lose_after) ? STORE_UNKNOWN : STORE_COMMITTED;
     }
 }
@@ -129,6 +174,7 @@ static void do_resolve(struct sim_store *sim, struct store_batch *batch)
         batch->outcome = STORE_UNKNOWN;
         return;
     }
+    unhang(sim, batch);
     /* Results of the units were filled in by the commit, if there was one. */
     bool committed = map_get(&sim->database->tables.batches, &batch->id) != NULL;
     batch->outcome = committed ? STORE_COMMITTED : STORE_FAILED;
@@ -197,6 +243,7 @@ void sim_store_crash(struct store *store)
 {
     struct sim_store *sim = (struct sim_store *)store;
     struct list jobs;
+    unhang(sim, NULL);
     list_init(&jobs);
     list_splice(&jobs, &sim->jobs);
     bool alive = true; /* a batch can only have happened if all before it did */
@@ -259,6 +306,7 @@ static void sim_close(struct store *store)
     struct sim_store *sim = (struct sim_store *)store;
     struct sim_database *database = sim->database;
     CHECK(list_empty(&sim->jobs));
+    CHECK(list_empty(&sim->hanging));
     list_remove(&sim->node);
     free(sim);
     if (!list_empty(&database->nodes))
@@ -291,6 +339,7 @@ static struct sim_store *node_create(struct sim_database *database, uint64_t see
     sim->database = database;
     rng_init_seed(&sim->rng, seed);
     list_init(&sim->jobs);
+    list_init(&sim->hanging);
     list_append(&database->nodes, &sim->node);
     return sim;
 }

@@ -82,6 +82,7 @@ struct sim_store {
     struct rng rng;
     struct sim_faults faults;
     struct list jobs;
+    struct list hanging; /* struct sim_job: commits that are neither done nor not */
     int64_t last_batch_ms;
     struct sim_locks locked; /* during a commit: what other nodes have under way */
 };
