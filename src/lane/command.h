@@ -264,10 +264,10 @@ struct command {
     int64_t fresh_needed;         /* not decided before this question to the change feed is answered */
     bool key_found;               /* fresh_needed is of a question asked since */
     bool counted;                 /* as an attempt: deciding again is not another one */
-    int64_t came_number;          /* the question to the change feed that was next when it had to wait in line; or 0 */
-    struct list line_node;        /* in sent.fence->line, if it cannot be decided yet (line.c) */
-    bool has_begun;               /* decided, or not in anybody's way: not in line any more */
-    bool is_uncalled;             /* in line, and in no other list: looked at when those in front have gone */
+    int64_t came_number; /* the question to the change feed that was next when it had to wait in line; or 0 */
+    struct list line_node; /* in sent.fence->line, if it cannot be decided yet (line.c) */
+    bool has_begun;        /* decided, or not in anybody's way: not in line any more */
+    bool is_uncalled;      /* in line, and in no other list: looked at when those in front have gone */
     void *lane_state;
 };
 

@@ -17,8 +17,8 @@
 
 /* What became of a command that was looked at. */
 enum decision {
-    DECIDED,   /* answered, or in the batch: the lane will answer it */
-    DEFERRED,  /* rests on something uncommitted: look again after a commit */
+    DECIDED,    /* answered, or in the batch: the lane will answer it */
+    DEFERRED,   /* rests on something uncommitted: look again after a commit */
     LOOKING_UP, /* the store was asked for something that is not in memory */
     IN_LINE,    /* others of its partition are in front of it (line.c) */
 };
@@ -256,7 +256,7 @@ void step_touch_event(struct step *step, struct hot_event *event);
 const char *step_printf(struct step *step, const char *format, ...) PRINTF_LIKE(2, 3);
 struct arena *step_arena(struct step *step);
 bool step_names_its_hold(const struct step *step); /* its command was granted a hold with its own id */
-void step_submit(struct step *step); /* marks what it touches; it will be written */
+void step_submit(struct step *step);               /* marks what it touches; it will be written */
 /* HOLD_BEST looks elsewhere next time; false for others, and if it did so already. */
 bool step_avoid_seat(struct step *step, const struct uuid *seat_id);
 void step_unmark(struct step *step); /* when its outcome is known */

@@ -15,7 +15,9 @@ static void change_store(struct node *node)
         .fail = bad ? 100 : 5,
         .lose_before = bad ? 60 : 3,
         .lose_after = bad ? 150 : 5,
-        .hang = !world->shared ? 0 : bad ? 40 : 2, /* an embedded store has one writer */
+        .hang = !world->shared ? 0
+                : bad          ? 40
+                               : 2, /* an embedded store has one writer */
         .stay_unknown = bad ? 700 : 50,
         .lookup_fail = bad ? 50 : 2,
         .locked = world->shared && rng_below(&world->rng, 2) == 0 ? 300 : 0,

@@ -14,11 +14,11 @@
 #include "base/rng.h"
 #include "store/store.h"
 
-struct sim_faults {        /* each in thousandths */
-    uint32_t fail;         /* nothing is written, and the caller is told */
-    uint32_t lose_before;  /* nothing is written, the answer is lost */
-    uint32_t lose_after;   /* it is committed, the answer is lost */
-    uint32_t hang;         /* the answer is lost, and whether it is committed comes out only when that is asked for */
+struct sim_faults {       /* each in thousandths */
+    uint32_t fail;        /* nothing is written, and the caller is told */
+    uint32_t lose_before; /* nothing is written, the answer is lost */
+    uint32_t lose_after;  /* it is committed, the answer is lost */
+    uint32_t hang; /* the answer is lost, and whether it is committed comes out only when that is asked for */
     uint32_t stay_unknown; /* asking again does not help either */
     uint32_t lookup_fail;  /* following too */
     uint32_t locked;       /* what another node's batch under way writes, or relies on, is missed */

@@ -535,7 +535,8 @@ void sim_tables_commit(struct sim_store *sim, struct store_batch *batch)
         bool ours = sim_orders_compare(sim, unit);
         if (ours && repeats_hold(tables, unit)) {
             unit->result = UNIT_BAD;
-        } else if (ours && key != NULL && sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
+        } else if (ours && key != NULL &&
+                   sim_find_key(tables, &key->org_id, key->key, key->created_ms) != NULL) {
             unit->result = UNIT_KEY_TAKEN;
         } else if (!compare_unit(sim, unit)) {
             unit->result = UNIT_MISSED;

@@ -28,8 +28,10 @@ static void claim(struct stage *stage, struct order_fence *fence, int32_t partit
     struct order_claim row = {
         .row = {.topic = fence->topic, .partition = partition, .epoch = 1, .node = stage->admin_id}};
     struct store_unit unit = {.order_claims = &row};
-    struct store_batch batch = {
-        .id = uuid_make(&stage->rng, stage->now_ms), .unit_count = 1, .on_done = claimed, .context = &is_done};
+    struct store_batch batch = {.id = uuid_make(&stage->rng, stage->now_ms),
+                                .unit_count = 1,
+                                .on_done = claimed,
+                                .context = &is_done};
     arena_init(&batch.arena);
     list_init(&batch.node);
     list_init(&batch.units);
@@ -273,7 +275,8 @@ static void test_the_first_of_many_gets_the_seat_however_long_each_must_ask(void
         for (int i = 1; i < STAGE_USER_COUNT; i++)
             assert_int_not_equal(asks[i]->command.result.err, ERR_OK);
         assert_int_equal(
-            stage_do(ask_id(stage, COMMAND_HOLD_RELEASE, 0, &asks[0]->command.result.holds[0].row.id)), ERR_OK);
+            stage_do(ask_id(stage, COMMAND_HOLD_RELEASE, 0, &asks[0]->command.result.holds[0].row.id)),
+            ERR_OK);
     }
     stage_calm(stage);
     stage_pass(stage, 3000);
