@@ -202,8 +202,8 @@ bool result_of_hold(struct lane *lane, struct command *command, const struct hol
     int32_t index = event != NULL && event->map != NULL ? seatmap_find(event->map, &row->seat_id) : -1;
     if (index < 0)
         return false;
-    struct hold_row first =
-        *row; /* as it was when it was answered, but for its time, if it was extended since */
+    /* As it was when it was answered; but for its time, if it was extended since. */
+    struct hold_row first = *row;
     first.state = HOLD_ACTIVE;
     first.reason = END_NONE;
     first.ended_ms = 0;
