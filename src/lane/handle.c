@@ -13,11 +13,12 @@
  * together stand together in the store's index. */
 void command_make_key(const struct uuid *id, uint8_t key[32])
 {
-    char text[64], id_text[UUID_TEXT_SIZE];
+    struct {
+        char words[16]; /* no key of a caller's is the hash of these */
+        struct uuid id;
+    } hashed = {.words = "holdfast command", .id = *id};
     uint8_t hash[32];
-    uuid_format(id, id_text);
-    int size = snprintf(text, sizeof(text), "holdfast command %s", id_text);
-    sha256(text, (size_t)size, hash);
+    sha256(&hashed, sizeof(hashed), hash);
     memcpy(key, id->bytes, sizeof(id->bytes));
     memcpy(key + sizeof(id->bytes), hash, 32 - sizeof(id->bytes));
 }

@@ -16,7 +16,7 @@
 
 enum {
     TURN_INTERVAL_MS = 1000, /* a turn at least this often: timers have a second's grain */
-    GATHER_MS = 1,           /* while a batch commits, the next one gathers for this long at a time */
+    GATHER_MS = 2,           /* while a batch commits, the next one gathers for this long at a time */
 };
 
 struct uuid lane_make_id(struct lane *lane)

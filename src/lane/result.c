@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "lane/lane_int.h"
 
+enum { PACKED_SIZE = 500 };
 enum { RESULT_VERSION = 2, RESULT_VERSION_BEFORE = 1 /* without the asker */ };
 
 struct packed_head {
@@ -76,6 +77,7 @@ const void *result_pack(const struct command *command, struct arena *arena, size
     const struct result *result = &command->result;
     struct buf out;
     buf_init(&out);
+    (void)buf_reserve(&out, PACKED_SIZE); /* of most, at once */
     pack_head(result, &out);
     for (int32_t i = 0; i < result->hold_count; i++) {
         const struct hold_row *row = &result->holds[i].row;

@@ -169,15 +169,14 @@ enum err edge_send(void *context, struct command *command, const struct lane_pla
     bool is_shared_topic = !shared->config.topic_per_event;
     int32_t partition = place_partition(is_shared_topic ? &place->event_id : NULL, place->section,
                                         place->subsection, shared->config.partition_count);
-    struct buf out;
-    buf_init(&out);
-    wire_pack(command, shared->node_name, &out);
+    struct buf *out = &shared->out;
+    buf_clear(out);
+    wire_pack(command, shared->node_name, out);
     struct pending *pending = make_pending(shared, command);
-    enum err err = buf_ok(&out)
+    enum err err = buf_ok(out)
                        ? broker_send_command(shared->config.broker, topic_of(shared, &place->event_id),
-                                             partition, &command->sent.id, out.data, out.size, pending)
+                                             partition, &command->sent.id, out->data, out->size, pending)
                        : ERR_INTERNAL;
-    buf_deinit(&out);
     if (err != ERR_OK) {
         free(pending);
         return err;

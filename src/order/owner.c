@@ -138,13 +138,12 @@ static void reply(struct shared *shared, struct taken *taken)
     }
     if (node_name[0] == '\0')
         return;
-    struct buf out;
-    buf_init(&out);
-    wire_pack_reply(&taken->sender.id, answer, size, &out);
+    struct buf *out = &shared->out;
+    buf_clear(out);
+    wire_pack_reply(&taken->sender.id, answer, size, out);
     /* Without room for it its caller gets 202, and finds the answer in the store. */
-    if (buf_ok(&out) && broker_send_reply(shared->config.broker, node_name, out.data, out.size) == ERR_OK)
+    if (buf_ok(out) && broker_send_reply(shared->config.broker, node_name, out->data, out->size) == ERR_OK)
         counter_add(COUNTER_ORDER_REPLIES, 1);
-    buf_deinit(&out);
 }
 
 /* False: there is no room for it now. */

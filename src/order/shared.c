@@ -59,6 +59,7 @@ enum err order_shared_create(const struct order_shared_config *config, struct or
     else
         rng_init_system(&shared->rng);
     shared->now_ms = config->now_ms;
+    buf_init(&shared->out);
     edge_init(shared);
     owner_init(shared);
     broker_listen(config->broker, &(struct broker_events){
@@ -101,5 +102,6 @@ void shared_destroy(struct shared *shared)
     if (shared == NULL)
         return;
     owner_stop(shared);
+    buf_deinit(&shared->out);
     free(shared);
 }

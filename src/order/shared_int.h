@@ -4,6 +4,7 @@
 #ifndef HOLDFAST_ORDER_SHARED_INT_H
 #define HOLDFAST_ORDER_SHARED_INT_H
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/rng.h"
@@ -60,6 +61,7 @@ struct shared {
     char prefix[ORDER_TOPIC_SIZE];
     char topic[ORDER_TOPIC_SIZE]; /* of all commands, unless each event has its own */
     struct rng rng;
+    struct buf out; /* what is being sent; the broker copies it */
     struct edge edge;
     struct owner owner;
     int64_t now_ms;
