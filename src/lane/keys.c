@@ -172,8 +172,21 @@ static bool is_new(const struct command *command)
     return command->sent.is_key_made && !command->sent.may_be_again;
 }
 
-/* A try of it whose outcome is still unknown, as its caller was told: it may yet be done, and the store does not show it
- * until it is. A key would be in its way; a hold's id is not. */
+/* Does it write the command's key, or the hold that has its id? */
+static bool settles(const struct step *step, const struct command *command)
+{
+    const struct store_unit *unit = &step->unit;
+    if (unit->key != NULL && memcmp(unit->key->key, command->key, sizeof(command->key)) == 0)
+        return true;
+    for (const struct hold_write *hold = unit->holds; hold != NULL; hold = hold->next) {
+        if (hold->insert && uuid_equal(&hold->row.id, &command->sent.id))
+            return true;
+    }
+    return false;
+}
+
+/* A try of it whose outcome is still unknown, as its caller was told: it may yet be done, or refused, and the store does
+ * not show it until it is. Two keys would be in each other's way; a key and a hold are not. */
 static bool is_in_limbo(const struct lane *lane, const struct command *command)
 {
     LIST_FOR_EACH(batch_node, &lane->at_store) {
@@ -181,11 +194,8 @@ static bool is_in_limbo(const struct lane *lane, const struct command *command)
         if (!batch->told)
             continue;
         LIST_FOR_EACH(node, &batch->steps) {
-            const struct hold_write *hold = CONTAINER_OF(node, const struct step, node)->unit.holds;
-            for (; hold != NULL; hold = hold->next) {
-                if (hold->insert && uuid_equal(&hold->row.id, &command->sent.id))
-                    return true;
-            }
+            if (settles(CONTAINER_OF(node, const struct step, node), command))
+                return true;
         }
     }
     return false;
