@@ -66,14 +66,6 @@ static bool is_behind_a_failure(const struct command *command)
     return command->sent.fence != NULL && command->sent.fence->is_stalled && !command->has_begun;
 }
 
-static enum decision refuse_for_now(struct lane *lane, struct command *command)
-{
-    command->result =
-        (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-    lane_reply(lane, command);
-    return DECIDED;
-}
-
 static enum decision decide_here(struct lane *lane, struct command *command)
 {
     if (command->has_key) {
@@ -107,7 +99,9 @@ enum decision decide(struct lane *lane, struct command *command)
         if (!is_here)
             return decision;
     }
-    if (is_behind_a_failure(command))
-        return refuse_for_now(lane, command);
+    if (is_behind_a_failure(command)) {
+        lane_refuse(lane, command, ERR_OVERLOADED);
+        return DECIDED;
+    }
     return decide_here(lane, command);
 }

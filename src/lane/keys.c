@@ -120,9 +120,7 @@ enum decision answer_packed(struct lane *lane, struct command *command, const vo
 /* It cannot be known now whether it was answered before. */
 static enum decision refuse_unread(struct lane *lane, struct command *command)
 {
-    command->result =
-        (struct result){.err = ERR_STORE_UNAVAILABLE, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-    lane_reply(lane, command);
+    lane_refuse(lane, command, ERR_STORE_UNAVAILABLE);
     return DECIDED;
 }
 

@@ -86,12 +86,8 @@ queue_failed:
 static void abandon(struct lane *lane, struct list *commands)
 {
     struct list *node;
-    while ((node = list_pop(commands)) != NULL) {
-        struct command *command = CONTAINER_OF(node, struct command, node);
-        command->result =
-            (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-        lane_reply(lane, command);
-    }
+    while ((node = list_pop(commands)) != NULL)
+        lane_refuse(lane, CONTAINER_OF(node, struct command, node), ERR_OVERLOADED);
 }
 
 static void abandon_batch(struct lane *lane, struct lane_batch *batch)
@@ -209,6 +205,12 @@ void lane_reply(struct lane *lane, struct command *command)
     command->on_done(command);
 }
 
+void lane_refuse(struct lane *lane, struct command *command, enum err err)
+{
+    command->result = (struct result){.err = err, .retry_after_seconds = 1, .now_ms = lane->now_ms};
+    lane_reply(lane, command);
+}
+
 void lane_make_ready(struct lane *lane, struct command *command)
 {
     list_append(&lane->ready, &command->node);
@@ -242,9 +244,7 @@ static void refuse_late(struct lane *lane, struct command *command)
     }
     counter_add(COUNTER_OVERLOADED, 1);
     gate_abandon(lane, command);
-    command->result =
-        (struct result){.err = ERR_OVERLOADED, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-    lane_reply(lane, command);
+    lane_refuse(lane, command, ERR_OVERLOADED);
 }
 
 void lane_look_at(struct lane *lane, struct command *command)

@@ -192,9 +192,10 @@ struct lane {
 };
 
 /* ---- lane.c ---- */
-void lane_reply(struct lane *lane, struct command *command);      /* gives it back; result.err is set */
-void lane_make_ready(struct lane *lane, struct command *command); /* decided again, in turn */
-void lane_look_at(struct lane *lane, struct command *command);    /* decides it now, or defers it */
+void lane_reply(struct lane *lane, struct command *command); /* gives it back; result.err is set */
+void lane_refuse(struct lane *lane, struct command *command, enum err err); /* nothing was done; try later */
+void lane_make_ready(struct lane *lane, struct command *command);           /* decided again, in turn */
+void lane_look_at(struct lane *lane, struct command *command);              /* decides it now, or defers it */
 void lane_retry(struct lane *lane, struct command *command, int64_t delay_ms);
 struct uuid lane_make_id(struct lane *lane);
 /* How holds are made just now, for the metrics: an offset from …_EMBEDDED. */

@@ -140,10 +140,8 @@ enum decision route_send(struct lane *lane, struct command *command, bool *is_he
     if (command->has_key)
         key_done(lane, command);
     enum err err = lane->router.send(lane->router.context, command, &place);
-    if (err != ERR_OK) {
-        command->result = (struct result){.err = err, .retry_after_seconds = 1, .now_ms = lane->now_ms};
-        lane_reply(lane, command);
-    }
+    if (err != ERR_OK)
+        lane_refuse(lane, command, err);
     return DECIDED;
 }
 

@@ -42,18 +42,16 @@ struct partition {
     enum partition_state state;
     bool is_assigned;
     bool is_paused;
-    bool is_in_batch; /* a claim or note of it is being written */
-    bool
-        is_doubted; /* another node has claimed it: not claimed anew before the broker says that it is ours */
-    bool resets;    /* the log was made anew: its offsets begin again */
+    bool is_in_batch;   /* a claim or note of it is being written */
+    bool is_doubted;    /* another node has claimed it: the broker must say first that it is still ours */
+    bool resets;        /* the log was made anew: its offsets begin again */
     int64_t anew_at_ms; /* so it seems; it is so if nothing else is seen until then */
     bool has_seen_end;  /* what comes now was sent after the claim: nobody can have decided it before */
     int64_t
         reading; /* goes up whenever it is read from an earlier place again: what came before that comes once more */
     int64_t seen_offset;  /* the next to come */
     int64_t noted_offset; /* next_offset as the store has it */
-    int64_t
-        retry_at_ms; /* the store did not take something: nothing is begun before, nor while the lane has some of it */
+    int64_t retry_at_ms;  /* something failed: nothing is begun before, nor while the lane has some of it */
     int32_t try_count;
     struct list waiting; /* struct taken */
     struct list running;
